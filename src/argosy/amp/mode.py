@@ -4,6 +4,7 @@ type.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -36,6 +37,21 @@ class AutoCast:
         self._use_promote = use_promote or level != "O2"
         # what to do with an op, and whether it is one that takes mixed inputs as they are
         self._choices: dict[Op, tuple[str, bool]] = {}
+
+    @property
+    def records(self) -> bool:
+        """Whether what makes tensors of values adds operators to a program."""
+        return getattr(self.inner, "records", False)
+
+    def around(self, inner: Mode) -> AutoCast:
+        """The same in front of another mode, which runs or records the ops."""
+        return AutoCast(self._white, self._black, self.level, self.dtype, self._use_promote, inner)
+
+    @functools.cached_property
+    def signature(self) -> tuple[Any, ...]:
+        """Equal for two that treat every op alike."""
+        lists = frozenset(self._white), frozenset(self._black)
+        return self.level, self.dtype, self._use_promote, *lists
 
     def __call__(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         known = self._choices.get(op)

@@ -469,6 +469,11 @@ class DataParallel(Layer):
     def apply_collective_grads(self) -> None:
         """Do nothing; gradients are averaged during backward."""
 
+    @property
+    def inner(self) -> Any:
+        """The layer that it runs on every rank."""
+        return self._layers
+
     def state_dict(  # type: ignore[override]  # Paddle's has fewer arguments here than on Layer
         self,
         destination: Any = None,

@@ -125,6 +125,11 @@ def rebind(self: Variable, value: Any) -> Variable:
     return self
 
 
+def keep_in(self: Variable, tensor: Tensor) -> None:
+    """Record that ``tensor``, which has values, holds this variable from here on."""
+    recorder.write(recorder.admit(tensor), self)
+
+
 def record_optimizer(self: Variable, optimizer: Any) -> RecordedOptimizer:
     """What records the steps of ``optimizer`` in the program of this variable."""
     return RecordedOptimizer(optimizer)
@@ -273,6 +278,7 @@ _METHODS: dict[type, dict[str, Any]] = {
     Variable: {
         "desc": property(VarDesc),
         "rebind": rebind,
+        "keep_in": keep_in,
         "record_optimizer": record_optimizer,
         "as_number": as_number,
         "new_loader": new_loader,

@@ -56,12 +56,38 @@ def to_tensor(
         >>> paddle.to_tensor([1.5, 2]).dtype
         paddle.float32
     """
+    records = getattr(current_mode(), "records", False)
+    if records and _has_variable(data):
+        variable = _recorded(data, dtype)
+        variable.stop_gradient = stop_gradient
+        return variable
     made = Tensor(data, dtype, place, stop_gradient)
-    if not getattr(current_mode(), "records", False):
+    if not records:
         return made
     constant: Tensor = apply(assign_value, made.numpy(), made.raw.dtype)
     constant.stop_gradient = stop_gradient
     return constant
+
+
+def _has_variable(data: Any) -> bool:
+    """Whether a variable of a program is among nested data."""
+    if isinstance(data, (list, tuple)):
+        return any(_has_variable(item) for item in data)
+    return isinstance(data, Tensor) and data.rebind is not None
+
+
+def _recorded(data: Any, dtype: Any) -> Tensor:
+    """Nested data with variables in it as one of a program."""
+    from argosy.tensor.manipulation import cast, stack
+
+    if isinstance(data, (list, tuple)):
+        parts = [_recorded(v, None) if _has_variable(v) else to_tensor(v) for v in data]
+        kind = next(p for p, v in zip(parts, data, strict=True) if _has_variable(v)).dtype
+        out = stack([p if p.dtype == kind else cast(p, kind) for p in parts])
+    else:
+        out = assign(data)
+    made: Tensor = out if dtype is None or out.dtype == dtype else cast(out, dtype)
+    return made
 
 
 def _device(device: Any) -> torch.device:

@@ -169,6 +169,11 @@ class Layer:
             result = hook(self, inputs, outputs)
         return outputs if result is None else result
 
+    @property
+    def has_forward_hooks(self) -> bool:
+        """Whether a call runs more than ``forward``."""
+        return bool(self._forward_pre_hooks or self._forward_post_hooks)
+
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> HookRemoveHelper:
@@ -250,6 +255,9 @@ class Layer:
                     return
                 if name not in self._buffers:
                     self._non_persistable_buffer_names_set.add(name)
+                elif value.rebind is not None and _has_values(self._buffers[name]):
+                    value.keep_in(self._buffers[name])  # a program that is recorded writes to it
+                    return
             for other in ("_parameters", "_sub_layers", "_buffers"):
                 if other != store:
                     fields[other].pop(name, None)
@@ -372,7 +380,8 @@ class Layer:
         self._check_new_name("buffer", name)
         if name in self.__dict__ or (name not in self._buffers and hasattr(self, name)):
             raise KeyError(f"attribute '{name}' already exists in {type(self).__name__}.")
-        if tensor is not None and not isinstance(tensor, Tensor):
+        is_parameter = isinstance(tensor, Parameter)  # which is state that is trained
+        if tensor is not None and (is_parameter or not isinstance(tensor, Tensor)):
             raise DtypeError(
                 "The registered buffer should be a Paddle.Tensor, but received "
                 f"{type(tensor).__name__}."
@@ -388,12 +397,12 @@ class Layer:
             raise UsageError("super().__init__() should be called first")
         if not isinstance(name, str):
             raise DtypeError(
-                f"The name of a {kind} should be a string, but received {type(name).__name__}."
+                f"The name of {kind} should be a string, but received {type(name).__name__}."
             )
         if "." in name:
-            raise KeyError(f"The name of a {kind} can not contain '.', but received {name!r}.")
+            raise KeyError(f"The name of {kind} can not contain '.', but received {name!r}.")
         if name == "":
-            raise KeyError(f"The name of a {kind} can not be empty.")
+            raise KeyError(f"The name of {kind} can not be empty.")
 
     def _descend(self, target: str) -> tuple[Layer, str]:
         path, _, leaf = target.rpartition(".")
@@ -762,6 +771,11 @@ class Layer:
         if lines:
             body += "\n  " + "\n  ".join(lines) + "\n"
         return f"{type(self).__name__}({body})"
+
+
+def _has_values(held: Any) -> bool:
+    """Whether a buffer is a Tensor, and no variable of a program."""
+    return isinstance(held, Tensor) and held.rebind is None
 
 
 def _is_device(text: Any) -> bool:

@@ -152,6 +152,21 @@ def _print(operator: Operator, named: dict[str, Any]) -> str:
     return "" if isinstance(operator.out, Ref) else "must have one variable as its result"
 
 
+def _assert(operator: Operator, named: dict[str, Any]) -> str:
+    args = operator.args
+    if len(args) != 2 or not isinstance(args[0], Ref) or not _are_refs(args[1]):
+        return "must have a condition and what is shown if it does not hold"
+    types = {key: type(value) for key, value in named.items()}
+    if types != {"summarize": int, "message": str}:
+        return "takes summarize and message"
+    return "" if operator.out == [] else "must have no result"
+
+
+def _no_value(operator: Operator, named: dict[str, Any]) -> str:
+    is_bare = not operator.args and not named
+    return "" if is_bare and isinstance(operator.out, Ref) else "must have one variable, its result"
+
+
 _ARRAY_ARGUMENTS = {
     "create_array": 0,
     "write_to_array": 3,
@@ -177,6 +192,13 @@ def _ranked(operator: Operator, named: dict[str, Any]) -> str:
     return "" if _are_refs(out[1]) else "must have variables as its offsets"
 
 
+def _popped(operator: Operator, named: dict[str, Any]) -> str:
+    if [type(a) for a in operator.args] != [Ref, int] or named:
+        return "must have an array and a position as its arguments"
+    out = operator.out
+    return "" if _are_refs(out) and len(out) == 2 else "must have two variables as its results"
+
+
 def _joined(operator: Operator, named: dict[str, Any]) -> str:
     args, out = operator.args, operator.out
     if len(args) != 3 or named or [type(a) for a in args] != [Ref, int, bool]:
@@ -200,7 +222,10 @@ _FORMS: dict[str, Callable[[Operator, dict[str, Any]], str]] = {
     "cond": _cond,
     "while": _while,
     "print": _print,
+    "assert": _assert,
+    "no_value": _no_value,
     **dict.fromkeys(_ARRAY_ARGUMENTS, _array),
+    "pop_from_array": _popped,
     "lod_tensor_to_array": _ranked,
     "array_to_lod_tensor": _ranked,
     "tensor_array_to_tensor": _joined,

@@ -323,6 +323,12 @@ class Operator:
         position = list(self.named_args).index(name)
         self.args = (*self.args[:position], value, *self.args[position + 1 :])
 
+    def leave_test_mode(self) -> None:
+        """Set the switches that a test program sets the other way."""
+        for name, value in self.op.traits.test_attrs.items() if self.op is not None else ():
+            if self.attrs.get(name) is value:
+                self._put(name, not value)
+
     def __repr__(self) -> str:
         shown = ", ".join(
             f"{key}={_shown(value)}" for key, value in self.named_args.items() if value is not None

@@ -250,6 +250,16 @@ class Program:
         check_pass(out.blocks, "clone", known)
         return out
 
+    def in_training_mode(self) -> Program:
+        """A copy in which dropout and the like are in training mode, the opposite of
+        ``clone(for_test=True)``.
+        """
+        out = self.clone()
+        for block in out.blocks:
+            for operator in block.ops:
+                operator.leave_test_mode()
+        return out
+
     def _copied_updates(self, out: Program) -> list[RecordedUpdate]:
         pairs = zip(self.blocks, out.blocks, strict=True)
         twins = {id(a): b for old, new in pairs for a, b in zip(old.ops, new.ops, strict=True)}

@@ -25,6 +25,7 @@ ARRAY_TYPES = (
     "write_to_array",
     "read_from_array",
     "lod_array_length",
+    "pop_from_array",
     "stack_array",
     "lod_tensor_to_array",
     "array_to_lod_tensor",
@@ -40,6 +41,8 @@ KINDS: dict[str, SpecialKind] = {
         SpecialKind("while", ("condition", "captured"), may_skip_block=True),
         SpecialKind("py_func", ("x",), calls_script=True),
         SpecialKind("print", ("input",)),
+        SpecialKind("assert", ("condition", "data")),
+        SpecialKind("no_value"),
         *map(SpecialKind, ARRAY_TYPES),
     )
 }

@@ -27,6 +27,13 @@ def read(array: list[Any], index: torch.Tensor) -> torch.Tensor:
     return array[position]  # type: ignore[no-any-return]
 
 
+def pop(array: list[Any], position: int) -> tuple[torch.Tensor, list[Any]]:
+    """Take an element out; returns it, and the array."""
+    if not -len(array) <= position < len(array):
+        raise OutOfRange(f"pop: index {position} of an array of {len(array)} elements")
+    return array.pop(position), array
+
+
 def length(array: list[Any]) -> torch.Tensor:
     return torch.tensor([len(array)])
 

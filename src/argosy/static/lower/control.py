@@ -13,7 +13,7 @@ like any other.
 
 from __future__ import annotations
 
-from argosy.static.ir.operator import FORWARD, Operator
+from argosy.static.ir.operator import FORWARD, Operator, SubBlock
 from argosy.static.lower.emitter import Emitter, emits
 from argosy.static.lower.gradients import switches_gradients
 
@@ -33,6 +33,7 @@ def _emit_cond(emitter: Emitter, index: int, operator: Operator) -> None:
         with text:
             emitter.nested(index, sub).emit_suite(targets)
         after.add(text.has_grad)
+        _hand_on_unset(emitter, operator, sub)
     text.has_grad = after.pop() if len(after) == 1 else None
     _emit_stops(emitter, operator)
 
@@ -49,6 +50,7 @@ def _emit_while(emitter: Emitter, index: int, operator: Operator) -> None:
     with text:
         targets = [emitter.text.local(ref.name) for ref in operator.out[0]]
         emitter.nested(index, sub, repeats=True).emit_suite(targets)
+    _hand_on_unset(emitter, operator, sub)
     if switches:
         text.has_grad = None
     _emit_stops(emitter, operator)
@@ -60,6 +62,13 @@ def _leave_unset(emitter: Emitter, operator: Operator) -> None:
     """
     given = set(operator.input_arg_names)
     emitter.leave_unset([ref.name for ref in operator.out[1] if ref.name not in given], operator)
+
+
+def _hand_on_unset(emitter: Emitter, operator: Operator, sub: SubBlock) -> None:
+    """Let the results of an operator be None where those of a block that it runs may be."""
+    for ref, result in zip(operator.out[0], sub.results, strict=True):
+        if result in emitter.unset:
+            emitter.unset.setdefault(ref.name, emitter.unset[result])
 
 
 def _emit_stops(emitter: Emitter, operator: Operator) -> None:

@@ -10,6 +10,7 @@ import torch
 
 from argosy.foundation.errors import ProgramError
 from argosy.foundation.registry import Registry
+from argosy.ops.array.creation import assign
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import (
     FORWARD,
@@ -52,6 +53,7 @@ class Emitter:
         device: torch.device,
         adaptation: Adaptation | None = None,
         parent: Emitter | None = None,
+        joins_graph: bool = False,
     ) -> None:
         self.block = block
         self.operators = operators
@@ -68,10 +70,16 @@ class Emitter:
         self.text: Text = Text(_helpers()) if parent is None else parent.text
         # may be row-sparse
         self.rows: set[str] = row_names(operators) if parent is None else parent.rows
-        self.trains: bool = self.last_backward >= 0 if parent is None else parent.trains
+        # whether it runs inside of the caller's graph, who says whether gradients are on
+        self.joins_graph: bool = joins_graph if parent is None else parent.joins_graph
+        self.trains: bool = (
+            joins_graph or self.last_backward >= 0 if parent is None else parent.trains
+        )
         self.detached: set[str] = excluded_names(operators) if parent is None else parent.detached
         # What a run may leave without a value, None, and the operator that could have given it one.
         self.unset: dict[str, Operator] = {} if parent is None else parent.unset
+        # of these, what the operator that is written now leaves so
+        self.kept_unset: dict[str, Operator] = {}
         self.uses = Uses(block, operators, feeds, fetches)
 
     def is_last_backward(self, index: int) -> bool:
@@ -97,7 +105,7 @@ class Emitter:
         done = len(self.text.lines)
         self._emit_operators(self.uses.ends())
         if targets:
-            results = [self.expression(Ref(name)) for name in self.fetches]
+            results = [self.dense_local(name) for name in self.fetches]
             self.text.append(f"{_tuple(targets)} = {_tuple(results)}")
             own = dict.fromkeys(
                 self.text.local(name) for name in self.fetches if name in self.block.vars
@@ -147,13 +155,16 @@ class Emitter:
                     self.unset.keys() & set(operator.output_arg_names) & self.block.vars.keys()
                 ):
                     del self.unset[name]
+            if self.kept_unset:
+                self.unset.update(self.kept_unset)
+                self.kept_unset.clear()
             self.text.comes_from(operator, done)
             held = self.text.locals
             gone = [held[name] for name in spans.deletable(last.get(index, ())) if name in held]
             if gone:
                 self.text.append(f"del {', '.join(gone)}")
             spans.close(index)
-            if index == self.last_backward and self.block.parent is None:
+            if index == self.last_backward and self.block.parent is None and not self.joins_graph:
                 self._keep_fetches(index)
 
     def _compile(self, state: list[str], writes: list[str]) -> Lowered:
@@ -188,7 +199,7 @@ class Emitter:
         writer = self.unset.get(name, conditional)
         return (
             self.dense_local(name)
-            if writer is None
+            if writer is None or self.joins_graph
             else self._present(name, writer, "Executor.run: fetch_list reads ")
         )
 
@@ -252,7 +263,8 @@ class Emitter:
             if name in changed:
                 # what was fed is the caller's
                 self.text.append(f"{self.text.local(name)} = {self.text.local(name)}.clone()")
-            if self.trains and is_differentiable(self.block.vars[name]):
+            takes_gradients = self.trains and not self.joins_graph
+            if takes_gradients and is_differentiable(self.block.vars[name]):
                 self.text.append(
                     f"{self.text.local(name)} = {self.text.local(name)}.detach().requires_grad_()"
                 )
@@ -261,6 +273,8 @@ class Emitter:
         """Have gradients on for what comes before the last backward, except updates, which write to
         parameters.
         """
+        if self.joins_graph:
+            return
         reaches = self.is_before_backward or index <= self.last_backward
         wanted = self.trains and reaches and operator.role != OPTIMIZE
         if wanted is not self.text.has_grad:
@@ -281,7 +295,25 @@ class Emitter:
 
     def detach(self, name: str) -> None:
         """Let no gradient flow into a variable from here on."""
-        self.text.append(f"{self.text.local(name)} = {self.text.local(name)}.detach()")
+        held = self.text.local(name)
+        stopped = f"{held}.detach()"
+        if name in self.unset:
+            stopped = f"None if {held} is None else {stopped}"
+        self.text.append(f"{held} = {stopped}")
+
+    def hands_on(self, operator: Operator) -> bool:
+        """Write an ``assign`` of what may have no value: nothing is assigned then. Whether it was
+        one.
+        """
+        source = operator.args[0] if operator.args else None
+        if not isinstance(source, Ref) or source.name not in self.unset:
+            return False
+        held, writer = self.text.local(source.name), self.unset[source.name]
+        copy = f"{self.text.constant(assign.fn, 'f')}({held})"
+        [out] = operator.output_arg_names
+        self.text.append(f"{self.text.local(out)} = None if {held} is None else {copy}")
+        self.kept_unset[out] = writer
+        return True
 
     def starts(self, operator: Operator, name: str) -> bool:
         """Whether gradients end at this output: they are wanted of it, and none reaches what it is
@@ -366,6 +398,8 @@ def emits(*types: str) -> Callable[[Emit], Emit]:
 def _emit_call(emitter: Emitter, index: int, operator: Operator) -> None:
     left, right = emitter.pattern(operator, operator.out), emitter.call(operator)
     conditions = operator.kwargs.get(ONLY_IF)
+    if operator.op is assign and emitter.hands_on(operator):
+        return
     if conditions:
         # In this order: what one that does not hold skips may be the next.
         test = " and ".join(f"{emitter.text.local(ref.name)}.item()" for ref in conditions)

@@ -40,8 +40,13 @@ def lower(
     device: torch.device,
     prunes: bool = False,
     adaptation: Adaptation | None = None,
+    joins_graph: bool = False,
 ) -> Lowered:
-    """Generate the function for a program that is fed and fetched so."""
+    """Generate the function for a program that is fed and fetched so.
+
+    With ``joins_graph`` what it computes is part of the graph of what it is given, as if the ops
+    had been called where the function is; a fetch without a value is None.
+    """
     block = program.global_block()
     given = feed.with_offsets(block, feeds)
     wanted, places = fetch.with_offsets(block, fetches, given, block.ops)
@@ -49,7 +54,9 @@ def lower(
     if adaptation is not None:
         operators = adaptation.operators(operators, wanted)
     operators = joined(block, operators, given, wanted)
-    lowered = Emitter(block, operators, given, wanted, device, adaptation).emit()
+    lowered = Emitter(
+        block, operators, given, wanted, device, adaptation, joins_graph=joins_graph
+    ).emit()
     lowered.lods = places
     return lowered
 

@@ -1,5 +1,5 @@
-"""What a ``print`` operator does in a run: it writes a value, and the gradient that comes back to
-it.
+"""What ``print`` and ``assert`` operators do in a run: the one writes a value, and the gradient
+that comes back to it, the other ends the run where a condition does not hold.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.places import Place
+from argosy.static.record.assert_op import failed
 
 
 class Printer:
@@ -55,6 +56,18 @@ class Printer:
             (True, f"  - data: [{' '.join(_number(n) for n in numbers)}]"),
         ]
         return [line for is_wanted, line in lines if is_wanted]
+
+
+class Checker:
+    """Ends a run where the condition of one ``assert`` operator does not hold."""
+
+    def __init__(self, name: str, shown: dict[str, Any]) -> None:
+        self._name = name
+        self._shown = shown
+
+    def __call__(self, condition: torch.Tensor, data: list[torch.Tensor]) -> None:
+        if not condition:
+            raise failed(self._name, data, **self._shown)
 
 
 def _number(value: Any) -> str:

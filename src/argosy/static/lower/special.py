@@ -12,7 +12,7 @@ from argosy.ops.sequences.beam import backtraced
 from argosy.static.ir.operator import Operator
 from argosy.static.lower import arrays
 from argosy.static.lower.emitter import Emitter, emits
-from argosy.static.lower.printing import Printer
+from argosy.static.lower.printing import Checker, Printer
 from argosy.static.lower.text import listed
 
 _ARRAY_FUNCTIONS: dict[str, Any] = {
@@ -20,6 +20,7 @@ _ARRAY_FUNCTIONS: dict[str, Any] = {
     "write_to_array": arrays.write,
     "read_from_array": arrays.read,
     "lod_array_length": arrays.length,
+    "pop_from_array": arrays.pop,
     "stack_array": torch.stack,
     "lod_tensor_to_array": arrays.steps,
     "array_to_lod_tensor": arrays.sequences,
@@ -59,6 +60,18 @@ def _emit_print(emitter: Emitter, index: int, operator: Operator) -> None:
     emitter.text.append(f"{emitter.text.local(out)} = {_called(emitter, printer, operator)}")
     if emitter.stops(operator, out):
         emitter.detach(out)
+
+
+@emits("no_value")
+def _emit_no_value(emitter: Emitter, index: int, operator: Operator) -> None:
+    emitter.leave_unset(operator.output_arg_names, operator)
+    emitter.kept_unset.update(dict.fromkeys(operator.output_arg_names, operator))
+
+
+@emits("assert")
+def _emit_assert(emitter: Emitter, index: int, operator: Operator) -> None:
+    checker = Checker(operator.args[0].name, operator.kwargs)
+    emitter.text.append(_called(emitter, checker, operator))
 
 
 @emits("py_func")

@@ -51,6 +51,14 @@ class ArrayVariable(Variable):
             self, index if isinstance(index, Variable) else full([1], index, "int64")
         )
 
+    def append(self, value: Any) -> None:
+        """Record that ``value`` is put behind the last element."""
+        record_write(self, record_length(self), value)
+
+    def pop(self, position: int = -1) -> Variable:
+        """Record that an element is taken out; returns it."""
+        return record_pop(self, position)
+
     def __iter__(self) -> Iterator[Variable]:
         """The elements that it was made with."""
         return (self[i] for i in range(self.num_initial))
@@ -147,6 +155,17 @@ def record_length(array: ArrayVariable) -> Variable:
         Kind(torch.empty([1], dtype=torch.int64, device="meta")),
         True,
     )
+
+
+def record_pop(array: ArrayVariable, position: int) -> Variable:
+    """Take the element at a position out."""
+    if not array.is_known:
+        raise ProgramError(f"pop: nothing was written to {array.name!r} yet")
+    block: Block = recorder.main.current_block()
+    out = _new(block, "pop_from_array", array.kind)
+    out.stop_gradient = array.stop_gradient
+    recorder.append(block, "pop_from_array", None, (array, int(position)), {}, [out, array])
+    return out
 
 
 def record_stack(array: ArrayVariable, length: int = -1) -> Variable:

@@ -19,7 +19,7 @@ from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator, SubBlock, leaves, mapped
 from argosy.static.ir.sub_blocks import bind
-from argosy.static.ir.variable import Variable
+from argosy.static.ir.variable import Kind, Variable
 from argosy.static.record.arrays import ArrayVariable
 from argosy.static.record.kinds import (
     join_branches,
@@ -126,7 +126,7 @@ class Branches:
                     )
                 if not isinstance(leaf, Variable):
                     with recorder.main.in_block(self.blocks[k].idx):
-                        sides[k][i] = _as_variable(leaf, column)
+                        sides[k][i] = as_variable(leaf, column)
         return sides
 
 
@@ -175,7 +175,7 @@ def is_same_value(a: Any, b: Any) -> bool:
     )
 
 
-def _as_variable(number: Any, column: Sequence[Any]) -> Variable:
+def as_variable(number: Any, column: Sequence[Any]) -> Variable:
     """A number as a variable, of the dtype of what stands beside it."""
     variable = next((leaf for leaf in column if isinstance(leaf, Variable)), None)
     if variable is not None:
@@ -228,6 +228,18 @@ def _common_lod(column: Sequence[Variable], block: Block) -> tuple[str, ...]:
     return lod if is_common else ()
 
 
+def record_no_value(kind: Kind) -> Variable:
+    """A variable of a kind that has no value until something else is written to it; a run that
+    reads it all the same is told so, and one that fetches it gets None.
+    """
+    block = recorder.main.current_block()
+    name = unique_name.generate(f"{unique_name.generate('no_value')}.tmp")
+    bare = without_values(kind)
+    out = block.add_variable(Variable(block, name, bare.first, bare.second))
+    recorder.append(block, "no_value", None, (), {}, out)
+    return out
+
+
 # -- loops
 # --------------------------------------------------------------------------------------------------
 
@@ -237,7 +249,7 @@ def record_while(condition: Callable[..., Any], body: Callable[..., Any], loop_v
     current = recorder.main.current_block()
     carried = mapped(list(loop_vars), loop_variable)
     known = set(current.vars)
-    pred = _checked_condition(condition(*_copied(carried)))
+    pred = checked_condition(condition(*_copied(carried)))
     if pred.block is not current or pred.name in known:  # the loop writes it
         pred = assign(pred)
     with sub_block() as block:
@@ -246,11 +258,11 @@ def record_while(condition: Callable[..., Any], body: Callable[..., Any], loop_v
         require_same_structure(carried, results, ("loop_vars", "what body returns"), "while_loop")
         results = _ordered_as(carried, mapped(results, recorder.admit))
         pairs = [
-            (var, _as_carried(var, new))
+            (var, as_carried(var, new))
             for var, new in zip(leaves(carried), leaves(results), strict=True)
         ]
         news = iter([new for _, new in pairs])
-        again = _checked_condition(condition(*mapped(carried, lambda leaf: next(news))))
+        again = checked_condition(condition(*mapped(carried, lambda leaf: next(news))))
         variables = [
             (var, new)
             for var, new in pairs
@@ -302,7 +314,8 @@ def loop_variable(leaf: Any) -> Any:
     return out
 
 
-def _as_carried(var: Any, new: Any) -> Any:
+def as_carried(var: Any, new: Any) -> Any:
+    """What a turn makes of a loop variable, as a variable if that is one."""
     if isinstance(var, ArrayVariable) and new is not var:
         raise NotSupported(
             f"while_loop: a loop variable is the array {var.name!r}, but body returns "
@@ -310,7 +323,7 @@ def _as_carried(var: Any, new: Any) -> Any:
         )
     if isinstance(var, Variable):
         if isinstance(new, (bool, int, float)):
-            return _as_variable(new, [var])
+            return as_variable(new, [var])
         if not isinstance(new, Variable):
             raise UsageError(
                 f"while_loop: a loop variable is {shown(var)} in loop_vars, but body returns "
@@ -325,7 +338,8 @@ def _as_carried(var: Any, new: Any) -> Any:
     return new
 
 
-def _checked_condition(pred: Any) -> Variable:
+def checked_condition(pred: Any) -> Variable:
+    """``pred``, which must be a condition of a loop."""
     pred = recorder.admit(pred)
     if not isinstance(pred, Variable) or pred.raw.dtype is not torch.bool:
         raise DtypeError(f"while_loop: cond must return a bool Tensor, but returned {shown(pred)}")

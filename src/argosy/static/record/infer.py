@@ -197,13 +197,22 @@ def _run_on_values(
         )
 
     def filled(other: bool, fill: Callable[[torch.Size], torch.Tensor]) -> Any:
+        made: list[tuple[torch.Tensor, Kind]] = []
+
         def raw(value: Any) -> Any:
             if not isinstance(value, Kind):
                 return _CPU if isinstance(value, torch.device) else value
             sample = value.sample(other)
-            return sample if sample.device.type != "meta" else fill(sample.shape).to(sample.dtype)
+            if sample.device.type == "meta":
+                sample = fill(sample.shape).to(sample.dtype)
+            made.append((sample, value))
+            return sample
 
-        return op.fn(*mapped(args, raw), **mapped(kwargs, raw))
+        def given(leaf: Any) -> Any:
+            """An input that is returned, as by an op that works in place, is still that input."""
+            return next((kind for tensor, kind in made if tensor is leaf), leaf)
+
+        return mapped(op.fn(*mapped(args, raw), **mapped(kwargs, raw)), given)
 
     trials: list[Any] = []
     for fill in _FILLS:

@@ -66,6 +66,8 @@ class Recorder:
         self.layer_name = ""
         # what names results instead of the op, inside of ``naming``
         self.namer: Names | None = None
+        # what makes a Tensor with values a variable of the program; by default it is a constant
+        self.capture: Callable[[Any], Variable] | None = None
         self.is_apart = False  # what is recorded now is not what the caller named
         self.is_fluid = False  # a function of 1.x is recorded now, with its types
 
@@ -208,6 +210,8 @@ class Recorder:
             return value
         if not is_eager(value):
             return value
+        if self.capture is not None:
+            return self.capture(value)
         known = self.main.constants.get(id(value))
         if known is not None:
             return known[1]
@@ -352,6 +356,15 @@ class Recorder:
             yield
         finally:
             self.conditions = old
+
+    @contextlib.contextmanager
+    def capturing(self, capture: Callable[[Any], Variable]) -> Iterator[None]:
+        """Let ``capture`` say which variables Tensors with values are inside."""
+        old, self.capture = self.capture, capture
+        try:
+            yield
+        finally:
+            self.capture = old
 
     @contextlib.contextmanager
     def in_layer(self, name: str) -> Iterator[None]:

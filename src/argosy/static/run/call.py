@@ -38,7 +38,7 @@ def run_lowered(
     try:
         fetched, written = lowered.run(feeds, state)
     except Exception as error:  # of an op: whatever it is, it is told with the operator
-        raise_as(_located(lowered, error), error)
+        raise_as(located(lowered, error), error)
     finally:
         torch._C._set_grad_enabled(was_enabled)
     for name, value in zip(lowered.writes, written, strict=True):
@@ -123,8 +123,10 @@ def known_feeds(program: Program, fed: dict[str, Any]) -> list[str]:
     return [name for name in fed if name in variables]
 
 
-def _located(lowered: Lowered, error: Exception) -> Exception:
-    """The error of an operator, with its name, the line that recorded it and what it was given."""
+def located(lowered: Lowered, error: Exception, call: str = "Executor.run") -> Exception:
+    """The error of an operator, with its name, the line that recorded it and what it was given;
+    ``call`` is what runs it.
+    """
     trace, step = None, error.__traceback__
     while step is not None:
         # Spans that are recomputed are functions inside of it, in the same text.
@@ -138,13 +140,13 @@ def _located(lowered: Lowered, error: Exception) -> Exception:
         return error
     operator = lowered.operators.get(trace.tb_lineno)
     if operator is None:
-        return error if isinstance(error, ArgosyError) else ProgramError(f"Executor.run: {error}")
+        return error if isinstance(error, ArgosyError) else ProgramError(f"{call}: {error}")
     calls_script = operator.special is not None and operator.special.calls_script
     if calls_script and not isinstance(error, _EXPLAINED):
         return error
     if isinstance(error, NameError) and trace.tb_next is None:
         return ProgramError(
-            f"Executor.run: {operator.describe()}: a variable has no value in this run ({error})"
+            f"{call}: {operator.describe()}: a variable has no value in this run ({error})"
         )
     held = trace.tb_frame.f_locals
 
@@ -159,7 +161,7 @@ def _located(lowered: Lowered, error: Exception) -> Exception:
         _op_of(operator), mapped(operator.args, given), mapped(operator.kwargs, given), error
     )
     try:
-        return type(plain)(f"Executor.run: {operator.describe()}: {plain}")
+        return type(plain)(f"{call}: {operator.describe()}: {plain}")
     except TypeError:  # an error class of the user's own
         return plain
 

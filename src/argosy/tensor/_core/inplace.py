@@ -41,9 +41,8 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     """
     if not isinstance(x, Tensor):
         raise _not_a_tensor(x, call)
-    if x.rebind is not None:
-        rebound: Tensor = x.rebind(out)
-        return rebound
+    if x.rebind is not None or out.rebind is not None:
+        return _rebound(x, out)
     check_writable(x, call)
     old, new = x.raw, out.raw
     in_graph = torch.is_grad_enabled() and (new.requires_grad or old.requires_grad)
@@ -61,13 +60,22 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     return x
 
 
+def _rebound(x: Tensor, out: Tensor) -> Tensor:
+    """Record that ``x`` holds ``out``, a variable of a program; ``x`` may have values."""
+    if x.rebind is None:
+        out.keep_in(x)
+    else:
+        x.rebind(out)
+    return x
+
+
 def redraw(x: Tensor, out: Tensor, call: str) -> Tensor:
     """Make ``x`` hold the draws ``out``. In the graph its gradient, and that of what it was before,
     is then zero, as in Paddle.
     """
     old = x.raw
     is_in_graph = torch.is_grad_enabled() and old.requires_grad and not old._is_view()
-    if x.rebind is not None or not is_in_graph:
+    if x.rebind is not None or out.rebind is not None or not is_in_graph:
         return replace(x, out, call)
     check_writable(x, call)
     x.raw = _Redrawn.apply(old, [out.raw])  # type: ignore[no-untyped-call]
@@ -121,9 +129,8 @@ class _Overwritten(torch.autograd.Function):
 
 def relayout(x: Tensor, out: Tensor, call: str) -> Tensor:
     """Make ``x`` see its own memory as ``out`` does, which is a view of it."""
-    if x.rebind is not None:
-        rebound: Tensor = x.rebind(out)
-        return rebound
+    if x.rebind is not None or out.rebind is not None:
+        return _rebound(x, out)
     check_writable(x, call)
     if torch.is_grad_enabled():
         x.take_over(out.raw)

@@ -1,0 +1,1 @@
+"""Converting functions: Python control flow becomes calls that may record branches and loops."""

@@ -1,0 +1,1 @@
+"""``paddle.jit.sot.opcode_translator.executor``, at its path."""

@@ -1,0 +1,1 @@
+"""``paddle.jit.sot.utils``, at its path."""
