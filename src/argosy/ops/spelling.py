@@ -197,7 +197,9 @@ def _held(name: str, value: Any) -> dict[str, Any]:
     held = _ATTR_OF_VALUES.get(value.dtype.name, "fp32_values")
     flat = value.reshape(-1)
     values = (flat.astype(int) if held == "bool_values" else flat).tolist()
-    empty = {other: [] for other in (*_ATTR_OF_VALUES.values(), "fp32_values")}
+    empty: dict[str, list[Any]] = {
+        other: [] for other in (*_ATTR_OF_VALUES.values(), "fp32_values")
+    }
     return {"shape": list(value.shape), **empty, held: values}
 
 
