@@ -1,4 +1,6 @@
-"""``fluid.metrics``: quantities over batches, counted on the host from what runs fetch."""
+"""``fluid.metrics``: quantities over batches, counted on the host from what runs fetch; one counts
+in the program.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.fluid.detection_map import DetectionMAP as DetectionMAP
 from argosy.foundation.errors import DtypeError, UsageError
 
 

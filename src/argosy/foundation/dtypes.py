@@ -41,6 +41,9 @@ class DType:
     def __deepcopy__(self, memo: dict[int, Any]) -> DType:
         return self
 
+    def __int__(self) -> int:
+        return CODE_BY_TORCH[self.torch]
+
     @property
     def itemsize(self) -> int:
         return self.torch.itemsize
@@ -127,6 +130,24 @@ CODE_BY_TORCH = {
     torch.float8_e4m3fn: 32, torch.float8_e5m2: 33,
 }  # fmt: skip
 TORCH_BY_CODE = {code: dtype for dtype, code in CODE_BY_TORCH.items()}
+
+
+class Code(int):
+    """The number of an element type; it equals the dtype, as in Paddle, where they are one."""
+
+    def __new__(cls, engine: torch.dtype) -> Code:
+        return super().__new__(cls, CODE_BY_TORCH[engine])
+
+    def __eq__(self, other: object) -> bool:
+        return int(self) == (int(other) if isinstance(other, DType) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = int.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, (int(self),)
 
 
 def to_torch(kind: Any) -> torch.dtype:

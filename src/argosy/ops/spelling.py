@@ -7,10 +7,11 @@ An op says them where it is defined, one text per type, in the order of its own 
 A word with a capital is a slot, any other an attribute; ``shape/ShapeTensorList`` is an attribute
 or, where variables stand in it, that slot; ``-`` has no word. ``name:kind`` says how values differ
 (``KINDS``). ``name=value`` behind the parameters is an attribute that the type always has with this
-value here; of several ops of one type it tells which is meant. Behind the arrow are the slots of
-the results, ``Out*`` for all of them, ``MeanOut=mean`` for one that is a parameter changed in
-place, and then those that only Paddle's own gradients read. What is left out is ``x`` -> ``X`` for
-slots, the parameter's own name for attributes, ``Out``.
+value here; of several ops of one type it tells which is meant. ``name=dtype(X)`` is the dtype of
+what that slot takes. Behind the arrow are the slots of the results, ``Out*`` for all of them,
+``MeanOut=mean`` for one that is a parameter changed in place, and then those that only Paddle's own
+gradients read. What is left out is ``x`` -> ``X`` for slots, the parameter's own name for
+attributes, ``Out``.
 
 The same words serve both ways: what scripts read from an operator, and what an operator that is
 given in Paddle's words computes.
@@ -31,6 +32,7 @@ from argosy.foundation import dtypes
 from argosy.foundation.errors import InternalError
 
 _COMMA = re.compile(r",(?![^\[]*\])")  # but none inside of a list
+_DTYPE = re.compile(r"dtype\((\w+)\)")
 _TEXT = re.compile(r"(\w+)(?:\((.*)\))?(?:\s*->\s*([\w*=, ]+))?", re.DOTALL)
 
 
@@ -48,6 +50,7 @@ class Spelling(NamedTuple):
     type: str
     words: dict[str, Word]
     constants: dict[str, Any]
+    dtypes: dict[str, str]  # slots by the attributes that are the dtypes of what they take
     outputs: tuple[str, ...]
     changed: dict[str, str]  # output slots by the parameters that are changed in place
     is_list: bool
@@ -103,6 +106,7 @@ def parsed(text: str, params: tuple[str, ...]) -> Spelling:
     words = [part for part in parts if "=" not in part]
     if len(words) > len(params):
         raise InternalError(f"{text!r} has more words than {params}")
+    extra = [(n.strip(), v.strip()) for n, _, v in (p.partition("=") for p in parts) if v]
     own = {p: _word(w, p) for p, w in zip(params, words, strict=False)}
     rest = {p: Word(p, p[:1].upper() + p[1:], "") for p in params[len(words) :]}
     found = [name.strip() for name in (behind or "Out").split(",")]
@@ -111,7 +115,8 @@ def parsed(text: str, params: tuple[str, ...]) -> Spelling:
     return Spelling(
         kind,
         own | rest,
-        {n: ast.literal_eval(v) for n, _, v in (p.partition("=") for p in parts if "=" in p)},
+        {name: ast.literal_eval(value) for name, value in extra if not _DTYPE.match(value)},
+        {name: match[1] for name, value in extra if (match := _DTYPE.match(value))},
         tuple(name.rstrip("*") for name in outputs),
         changed,
         found[0].endswith("*"),
@@ -190,12 +195,17 @@ _ATTR_OF_VALUES = {"bool": "bool_values", "int32": "int32_values", "int64": "int
 
 def _held(name: str, value: Any) -> dict[str, Any]:
     held = _ATTR_OF_VALUES.get(value.dtype.name, "fp32_values")
-    return {"shape": list(value.shape), held: value.reshape(-1).tolist()}
+    flat = value.reshape(-1)
+    values = (flat.astype(int) if held == "bool_values" else flat).tolist()
+    empty: dict[str, list[Any]] = {
+        other: [] for other in (*_ATTR_OF_VALUES.values(), "fp32_values")
+    }
+    return {"shape": list(value.shape), **empty, held: values}
 
 
 def _array(name: str, attrs: Mapping[str, Any]) -> np.ndarray:
     names = (*_ATTR_OF_VALUES.values(), "fp32_values", "values")
-    held = next(attrs[n] for n in names if attrs.get(n))
+    held = next((attrs[n] for n in names if attrs.get(n)), ())
     return np.asarray(held).reshape(attrs["shape"])
 
 
@@ -222,7 +232,7 @@ KINDS: dict[str, Kind] = {
     "upper": _each(str.upper, str.lower),
     "padding": Kind(_padded, _padding),
     "dtype": _each(
-        lambda value: -1 if value is None else dtypes.CODE_BY_TORCH[value],
+        lambda value: -1 if value is None else dtypes.Code(value),
         lambda value: None if value in (-1, None) else _dtype(value),
     ),
     "NCHW": _layout("NCHW", "NHWC"),

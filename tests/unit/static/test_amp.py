@@ -449,3 +449,25 @@ def test_decorate_bf16_trains():
     optimizer.amp_init(paddle.CPUPlace())
     losses = [float(exe.run(feed={"x": batch()}, fetch_list=[loss])[0]) for _ in range(8)]
     assert losses[-1] < losses[0]
+
+
+def test_parameters_are_bfloat16_from_the_start_where_minimize_knows_what_fills_them():
+    x = paddle.static.data("x", [None, 4])
+    weight = paddle.ParamAttr(name="w", initializer=paddle.nn.initializer.Uniform())
+    loss = (paddle.nn.Linear(4, 2, weight, paddle.ParamAttr(name="b"))(x) ** 2).mean()
+    optimizer = amp.bf16.decorate_bf16(paddle.optimizer.SGD(0.05), None, True, False)
+    optimizer.minimize(loss, paddle.static.default_startup_program())
+    exe = start()
+    held = paddle.static.global_scope()
+    assert {np.array(held.find_var(n).get_tensor()).dtype.name for n in "wb"} == {"uint16"}
+    losses = [exe.run(feed={"x": batch()}, fetch_list=[loss])[0].item() for _ in range(8)]
+    assert losses[-1] < losses[0]
+
+
+def test_values_that_are_given_stay_float32_until_they_are_cast():
+    out = network(paddle.static.data("x", [None, 4]))
+    main, startup = paddle.static.default_main_program(), paddle.static.default_startup_program()
+    assert amp.bf16.cast_model_to_bf16(main, startup, None, False) == {"w0", "w1"}
+    exe = start()
+    amp.bf16.cast_parameters_to_bf16(paddle.CPUPlace(), main, None, {"w0", "w1"})
+    assert exe.run(feed={"x": batch()}, fetch_list=[out])[0].dtype.name == "uint16"

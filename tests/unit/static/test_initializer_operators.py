@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from paddle.nn import initializer as I
 
@@ -18,6 +19,27 @@ def test_attributes_of_random_initialisers() -> None:
     assert (normal.attr("mean"), normal.attr("std"), normal.attr("seed")) == (1.0, 2.0, 0)
     with pytest.raises(ValueError, match="low"):
         uniform.attr("low")
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_conversions_say_both_dtypes() -> None:
+    cast = paddle.cast(paddle.static.data("x", [2], "float32"), "int64").block.ops[-1]
+    assert [cast.attr("in_dtype"), cast.attr("out_dtype")] == [5, 3]
+    assert cast.attr("in_dtype") == paddle.float32
+    differs = paddle.int64 != cast.attr("out_dtype")
+    assert not differs
+    assert int(paddle.float32) == 5
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_held_values_stand_in_the_attribute_of_their_dtype() -> None:
+    held = {"bool_values": "bool", "int32_values": "int32", "int64_values": "int64"}
+    for attr, dtype in {**held, "fp32_values": "float32"}.items():
+        made = paddle.assign(np.array([[1, 0]], dtype)).block.ops[-1]
+        lists = {name: value for name, value in made.all_attrs().items() if "values" in name}
+        assert made.attr("shape") == [1, 2]
+        assert lists.keys() == {*held, "fp32_values"}
+        assert lists == {**{name: [] for name in lists}, attr: [1, 0]}
 
 
 @pytest.mark.usefixtures("static_mode")

@@ -49,6 +49,36 @@ def test_what_stops_gradients_is_computed_by_itself():
     assert ops_of([out])[:2] == ["mul", "add_along"]
 
 
+def test_a_backward_in_a_branch_reads_only_what_it_differentiates():
+    x = paddle.static.data("x", [None, 3])
+    out = paddle.static.nn.fc(x, 2, name="f")
+
+    def train():
+        loss = out.mean()
+        paddle.optimizer.SGD(0.1).minimize(loss)
+        return loss
+
+    loss = paddle.static.nn.cond(x.sum() > 0, train, lambda: out.sum())
+    assert ops_of([loss])[0] == "linear"
+    exe = paddle.static.Executor()
+    exe.run(paddle.static.default_startup_program())
+    feed = {"x": np.ones((2, 3), "float32")}
+    before, after = (exe.run(feed=feed, fetch_list=[loss])[0].item() for _ in range(2))
+    assert after == pytest.approx(before - 0.1 * (3 + 1) / 2, rel=1e-4)
+
+
+def test_what_a_branch_differentiates_by_is_computed_by_itself():
+    x = paddle.static.data("x", [None, 3])
+    out = paddle.static.nn.fc(x, 2, name="f")
+    product = paddle.static.default_main_program().global_block().var("f.tmp_0")
+
+    def gradient():
+        return paddle.static.gradients(out.sum(), [product])[0]
+
+    paddle.static.nn.cond(x.sum() > 0, gradient, lambda: product * 2)
+    assert ops_of([])[:2] == ["mul", "add_along"]
+
+
 def test_an_input_that_changes_in_between_keeps_them_apart():
     x = F.relu(paddle.static.data("x", [None, 3]))
     layer = paddle.nn.Linear(3, 2)

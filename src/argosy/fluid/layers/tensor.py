@@ -53,6 +53,8 @@ def assign(input: Any, output: Any = None) -> Any:
     if not isinstance(input, Tensor) and records():
         array = np.asarray(input)
         input = apply(assign_value, array, dtypes.to_torch(str(array.dtype)))
+        if output is None:
+            return input
     return T.assign(input, output)
 
 

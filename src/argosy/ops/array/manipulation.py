@@ -161,7 +161,11 @@ def moveaxis(x: Tensor, source: list[int], destination: list[int]) -> Tensor:
     return torch.moveaxis(x, source, destination)
 
 
-@op("cast", precision=Precision.GRAY | Precision.UNTOUCHED, types=("cast(X, out_dtype:dtype)",))
+@op(
+    "cast",
+    precision=Precision.GRAY | Precision.UNTOUCHED,
+    types=("cast(X, out_dtype:dtype, in_dtype=dtype(X))",),
+)
 def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     if x.dtype is dtype:
         return x.clone()

@@ -124,14 +124,7 @@ class OptimizerWithMixedPrecision:
         self._program = loss.block.program
         with program_guard(self._program, startup_program):
             self._make_state()
-            self._low_names = cast_model_to_fp16(
-                self._program,
-                self._amp_lists,
-                self._use_amp_guard,
-                self._amp_dtype,
-                self._amp_level,
-                self._use_promote,
-            )
+            self._low_names = self._cast_model(self._program, startup_program)
             if loss.raw.dtype is not torch.float32:
                 loss = loss.astype("float32")
             self._scaled_loss = loss * self._loss_scaling if self._scales else loss
@@ -139,6 +132,17 @@ class OptimizerWithMixedPrecision:
                 self._scaled_loss, startup_program, parameter_list, no_grad_set, callbacks
             )
             return pairs
+
+    def _cast_model(self, program: Program, startup_program: Program | None) -> set[str]:
+        """Rewrite ``program``; returns the names of the parameters whose values must be cast."""
+        return cast_model_to_fp16(
+            program,
+            self._amp_lists,
+            self._use_amp_guard,
+            self._amp_dtype,
+            self._amp_level,
+            self._use_promote,
+        )
 
     def _make_state(self) -> None:
         def state(name: str, dtype: torch.dtype, value: float) -> Variable:
@@ -250,14 +254,7 @@ class OptimizerWithMixedPrecision:
                 self._masters(),
             )
         if use_fp16_test and test_program is not None:
-            cast_model_to_fp16(
-                test_program,
-                self._amp_lists,
-                self._use_amp_guard,
-                self._amp_dtype,
-                self._amp_level,
-                self._use_promote,
-            )
+            self._cast_model(test_program, None)
 
     def _masters(self) -> dict[str, Variable]:
         assert self._program is not None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from argosy.foundation.dtypes import Code
 from argosy.foundation.errors import UsageError, nearest
 from argosy.ops.array.indexing import setitem_
 from argosy.ops.spelling import Spelling
@@ -213,7 +214,15 @@ class Operator:
         given = {k: p.default for k, p in self.op.signature.parameters.items()}
         given = {k: v for k, v in given.items() if v is not inspect.Parameter.empty}
         given.update(self.named_args)
-        return spelling.written({k: v for k, v in given.items() if not names_in(v)})
+        attrs = spelling.written({k: v for k, v in given.items() if not names_in(v)})
+        if spelling.dtypes:
+            attrs.update({k: self._dtype_code(slot) for k, slot in spelling.dtypes.items()})
+        return attrs
+
+    def _dtype_code(self, slot: str) -> int:
+        """Paddle's number of the dtype of what a slot takes."""
+        variable = self.block.find_var_recursive(self.input_slots[slot][0])
+        return -1 if variable is None else Code(variable.raw.dtype)
 
     @property
     def sub_blocks(self) -> list[Any]:

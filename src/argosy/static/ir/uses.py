@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from argosy.foundation.errors import ProgramError, nearest
 from argosy.static.ir.block import Block
-from argosy.static.ir.operator import Operator, names_in
+from argosy.static.ir.operator import Operator, SubBlock, leaves, names_in
 from argosy.static.ir.variable import Variable
 
 
@@ -32,10 +32,24 @@ class Uses:
 
     def _reads(self, index: int) -> list[str]:
         operator = self._operators[index]
+        if operator.sub_blocks:
+            idle = self._idle_inside(operator)
+            return [name for name in operator.input_arg_names if name not in idle]
         if not operator.takes_gradients:
             return operator.input_arg_names
         inputs = [x for x, _ in self.wanted_gradients(index)]
         return names_in([operator.args[0], operator.args[2]]) + inputs
+
+    def _idle_inside(self, operator: Operator) -> set[str]:
+        """What backward operators in the blocks of ``operator`` name, and nothing there reads."""
+        named, read = set[str](), {*names_in(operator.args[0]), *operator.output_arg_names}
+        for leaf in leaves(operator.kwargs):
+            if isinstance(leaf, SubBlock):
+                block = self._block.program.blocks[leaf.index]
+                uses = Uses(block, block.ops, (), leaf.results)
+                named.update(*(o.input_arg_names for o in block.ops))
+                read.update(leaf.results, *uses.reads)
+        return named - read
 
     def wanted_gradients(self, index: int) -> list[tuple[str, str]]:
         """The inputs of a backward operator whose gradients something reads, with those

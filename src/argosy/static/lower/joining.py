@@ -59,16 +59,12 @@ class _Joining:
         uses = Uses(block, operators, feeds, fetches)
         self.num_readers = Counter(name for names in uses.reads for name in set(names))
         self.num_writers = Counter(n for o in operators for n in set(o.output_arg_names))
-        blocks = block.program.blocks
-        self.trains = any(o.takes_gradients for other in blocks for o in other.ops)
-        inner = (o for other in blocks if other is not block for o in other.ops)
+        takers = [o for other in block.program.blocks for o in other.ops if o.takes_gradients]
+        self.trains = bool(takers)
         self.held = {*feeds, *fetches}
-        for operator in inner:
-            self.held.update(operator.input_arg_names)
-        for operator in operators:
-            if operator.takes_gradients:
-                self.held.update(operator.kwargs.get(CHECKPOINTS, ()))
-                self.held.update(operator.kwargs.get("no_grad", ()))
+        for operator in takers:
+            self.held.update(operator.kwargs.get(CHECKPOINTS, ()))
+            self.held.update(operator.kwargs.get("no_grad", ()))
         self.makers: dict[str, int] = {}
         self.result: list[Operator | None] = []
 

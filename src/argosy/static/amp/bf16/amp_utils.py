@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from argosy.ops.array.initialization import fill_constant, uniform_random
 from argosy.static.amp.bf16.amp_lists import AutoMixedPrecisionListsBF16
 from argosy.static.amp.fp16_lists import AutoMixedPrecisionLists
 from argosy.static.amp.fp16_utils import cast_model_to_fp16, cast_parameters_to_fp16, fp16_guard
@@ -40,12 +41,25 @@ def cast_model_to_bf16(
     use_bf16_guard: bool = True,
 ) -> set[str]:
     """Rewrite the forward part for level O2; returns the names of the parameters that are bfloat16
-    now.
+    now and whose values ``cast_parameters_to_bf16`` must cast.
 
-    The startup program still makes float32 values, which ``cast_parameters_to_bf16`` casts.
+    Those that ``startup_prog`` fills with a constant or uniformly are bfloat16 from the start.
     """
     lists = AutoMixedPrecisionListsBF16() if amp_lists is None else amp_lists
-    return cast_model_to_fp16(program, lists, use_bf16_guard, "bfloat16", "O2")
+    low = cast_model_to_fp16(program, lists, use_bf16_guard, "bfloat16", "O2")
+    return low if startup_prog is None else low - _filled_low(startup_prog, low)
+
+
+def _filled_low(startup_prog: Program, names: set[str]) -> set[str]:
+    """Let the startup program fill variables in bfloat16; returns those that it could."""
+    block, filled = startup_prog.global_block(), set()
+    for operator in block.ops:
+        made = names.intersection(operator.output_arg_names)
+        if made and operator.op in (fill_constant, uniform_random):
+            operator.kwargs = {**operator.kwargs, "dtype": torch.bfloat16}
+            filled.update(made)
+    startup_prog.changed()
+    return filled
 
 
 def cast_parameters_to_bf16(
