@@ -24,7 +24,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
@@ -180,10 +180,31 @@ class FileLoader(SourceFileLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
-        if _has_rows(module.__name__):
-            extend(module)
-        else:
-            module.__dict__.setdefault("__getattr__", partial(_refuse, module))
+        _complete(module)
+
+
+class OuterLoader(Loader):
+    """Does the same for the loader of somebody else's import hook."""
+
+    def __init__(self, inner: Loader) -> None:
+        self._inner = inner
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._inner.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._inner.exec_module(module)
+        _complete(module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def _complete(module: ModuleType) -> None:
+    if _has_rows(module.__name__):
+        extend(module)
+    else:
+        module.__dict__.setdefault("__getattr__", partial(_refuse, module))
 
 
 def _has_rows(module: str) -> bool:
@@ -209,18 +230,31 @@ class PathsFinder(MetaPathFinder):
             if module in known.same:
                 return alias_spec(fullname, known.same[module] + fullname[len(module) :])
             module = module.rpartition(".")[0]
-        found = PathFinder.find_spec(fullname, path) if path else None
+        found = self._found_by_others(fullname, path) if path else None
         if found is None and _has_rows(fullname):
             return ModuleSpec(fullname, PathLoader(), is_package=fullname in known.children)
         if found is None:
             return _defer.body_spec(fullname)
-        if isinstance(found.loader, SourceFileLoader):
+        if type(found.loader) is SourceFileLoader:
             found.loader = FileLoader(found.loader.name, found.loader.path)
+        elif found.loader is not None:
+            found.loader = OuterLoader(found.loader)
         if fullname in known.children and found.submodule_search_locations is None:
             found.submodule_search_locations = []  # a file here, a package of Paddle's
         if fullname in _defer.PUT_OFF:
             found.loader = _defer.PutOffLoader(found.loader)
         return found
+
+    def _found_by_others(self, fullname: str, path: Any) -> ModuleSpec | None:
+        """What the import hooks of a script or a tool find, which came before this finder, or the
+        file itself.
+        """
+        for finder in sys.meta_path:
+            if finder is not self:
+                found = finder.find_spec(fullname, path)
+                if found is not None:
+                    return found
+        return None
 
 
 def install() -> None:

@@ -193,6 +193,35 @@ def test_an_eager_script_of_one_process_loads_neither_programs_nor_collectives()
     assert done.returncode == 0, done.stderr
 
 
+def test_import_hooks_that_were_there_before_see_the_modules():
+    done = _run(
+        """
+        import importlib.machinery, sys
+        from importlib.abc import MetaPathFinder
+
+        class Loader(importlib.machinery.SourceFileLoader):
+            def exec_module(self, module):
+                super().exec_module(module)
+                module.seen = True
+
+        class Hook(MetaPathFinder):
+            def find_spec(self, name, path=None, target=None):
+                if not name.endswith(("utils._dataset_file", "geometric.math", "geometric")):
+                    return None
+                spec = importlib.machinery.PathFinder.find_spec(name, path)
+                spec.loader = Loader(name, spec.origin)
+                return spec
+
+        sys.meta_path.insert(0, Hook())
+        import paddle
+        from paddle.utils import _dataset_file
+        assert _dataset_file.seen and paddle.geometric.seen and paddle.geometric.math.seen
+        assert paddle.incubate.segment_sum is paddle.geometric.segment_sum
+        """
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_import_costs_little_more_than_torch(tmp_path):
     # Installed packages are imported from bytecode; give this one a cache even where the
     # environment forbids writing it.

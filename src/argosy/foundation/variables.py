@@ -124,6 +124,8 @@ SECTIONS: dict[str, tuple[Variable, ...]] = {
             "that does not answer"),
         _row("ARGOSY_PS_STALENESS", "you", "the strategy's `max_staleness`",
             "how many pushes a worker may be ahead; below 0: no bound"),
+        _row("FLAGS_LAUNCH_BARRIER", "you", "1",
+             "0: `init_worker` waits for no server, the first step does"),
         _row("ARGOSY_TLS_ROOT ARGOSY_TLS_CERT ARGOSY_TLS_KEY", "both", "",
             "PEM files: the certificates that workers trust, a server's certificate, its key"),
     ),

@@ -313,3 +313,7 @@ def test_options_that_are_not_supported():
 def test_layer_is_refused():
     with pytest.raises(ValueError, match=r"holds a Linear; save its state_dict"):
         paddle.save({"model": paddle.nn.Linear(2, 2)}, io.BytesIO())
+
+
+def test_the_class_of_parameters_is_where_libraries_extend_it():
+    assert isinstance(paddle.nn.Linear(1, 1).weight, paddle.framework.io.EagerParamBase)

@@ -249,3 +249,19 @@ def test_sizes_that_only_a_run_tells_may_have_to_be_equal():
     ones = np.ones([6, 4], "float32")
     [found] = run(out, feed={"x": ones, "y": 2 * ones[:3]})
     np.testing.assert_array_equal(found, np.full([3, 4], 2.0))
+
+
+def test_an_optimizer_applies_the_gradients_of_what_a_program_ends_in():
+    w = parameter("w", 3.0)
+    (w * w).sum()
+    sgd = paddle.optimizer.SGD(0.5)
+    operators, [(param, grad)] = paddle.autograd.backward_mode.gradients_with_optimizer(
+        paddle.static.default_main_program(), sgd
+    )
+    assert [o.type for o in operators] == ["sgd"]
+    assert (param.name, grad.name) == ("w", "w@GRAD")
+    start()
+    run()
+    np.testing.assert_allclose(run(w)[0], [0.0, 0.0])
+    with pytest.raises(TypeError, match="expected a Program and an Optimizer"):
+        paddle.autograd.backward_mode.gradients_with_optimizer(sgd, sgd)

@@ -71,6 +71,14 @@ def test_the_mean_of_cross_entropies_is_one_op():
     assert ops_of([loss])[-1] == "cross_entropy"
 
 
+def test_squared_differences_are_one_op_and_so_is_their_mean():
+    x, y = paddle.static.data("x", [None, 3]), paddle.static.data("y", [None, 3])
+    gaps = F.square_error_cost(x, y)
+    assert ops_of([gaps]) == ["square_error_cost"]
+    assert ops_of([F.mse_loss(x, y)])[1:] == ["mse_loss"]
+    assert ops_of([gaps, paddle.mean(gaps)])[0] == "square_error_cost"
+
+
 def test_a_run_computes_what_the_operators_say():
     x = paddle.static.data("x", [None, 3])
     out = paddle.nn.Linear(3, 2)(x)

@@ -3,6 +3,7 @@
     mul, elementwise_add                       linear
     conv2d, [reshape2,] elementwise_add        conv2d with its bias
     softmax_with_cross_entropy, reduce_mean    mean_cross_entropy
+    elementwise_sub, square[, reduce_mean]     square_error_cost, mse_loss
 
 What lies between must have no other reader, be neither fetched nor kept, and let gradients pass.
 Numbers are those of the op; only a run sees the joined operators, not the program.
@@ -17,7 +18,8 @@ from typing import Any
 from argosy.ops.array.manipulation import reshape
 from argosy.ops.fluid import product
 from argosy.ops.losses import cross_entropy as entropies
-from argosy.ops.math import elementwise, linalg, reduction
+from argosy.ops.losses import loss as losses
+from argosy.ops.math import elementwise, linalg, reduction, special
 from argosy.ops.nn import conv
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import CHECKPOINTS, FORWARD, ONLY_IF, Operator, Ref, names_in
@@ -173,12 +175,18 @@ def _convolution(
 
 
 def _mean(joining: _Joining, operator: Operator) -> Operator | None:
-    """The mean of all cross entropies."""
+    """The mean of all cross entropies, or of all squared differences."""
     given = operator.named_args
     if any(value not in (None, False) for name, value in given.items() if name != "x"):
         return None
     maker = joining.passed(given["x"])
-    if maker is None or maker.op is not entropies.cross_entropy or not joining.is_settled(maker):
+    if maker is None or not joining.is_settled(maker):
+        return None
+    if maker.op is losses.square_error_cost:
+        joining.drop(maker)
+        args = (*maker.args, "mean")
+        return Rewritten(maker, op=losses.mse_loss, args=args, kwargs={}, out=operator.out)
+    if maker.op is not entropies.cross_entropy:
         return None
     if len(maker.args) != 7:
         return None
@@ -190,6 +198,19 @@ def _mean(joining: _Joining, operator: Operator) -> Operator | None:
     joining.drop(maker)
     args = logits, label
     op = entropies.mean_cross_entropy
+    return Rewritten(maker, op=op, args=args, kwargs={}, out=operator.out)
+
+
+def _square(joining: _Joining, operator: Operator) -> Operator | None:
+    """The square of a difference."""
+    maker = joining.passed(operator.named_args["x"])
+    if maker is None or maker.op is not elementwise.subtract or not joining.is_settled(maker):
+        return None
+    args = tuple(maker.named_args.values())
+    if not all(isinstance(value, Ref) for value in args):
+        return None
+    joining.drop(maker)
+    op = losses.square_error_cost
     return Rewritten(maker, op=op, args=args, kwargs={}, out=operator.out)
 
 
@@ -228,5 +249,6 @@ _JOINS: dict[Any, Callable[[_Joining, Operator], Operator | None]] = {
     elementwise.add: _add,
     product.add_along: _add,
     reduction.mean: _mean,
+    special.square: _square,
     entropies.softmax_with_cross_entropy: _cross_entropy,
 }

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from argosy.foundation.errors import NotSupported, UsageError
+from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.ops.math.elementwise import scale
 from argosy.optimizer import LBFGS
 from argosy.optimizer.appending import append_updates
@@ -30,7 +30,7 @@ from argosy.static.ir.operator import OPTIMIZE, Number, Operator
 from argosy.static.ir.program import Program, RateSource, RecordedUpdate
 from argosy.static.ir.rows import row_names
 from argosy.static.ir.variable import Parameter, Variable
-from argosy.static.record.backward import ParamsGrads, append_backward
+from argosy.static.record.backward import ParamsGrads, append_backward, gradients
 from argosy.static.record.recorder import program_guard, recorder
 from argosy.static.record.update_group import RecordedGroup, new_accumulator
 from argosy.tensor.engine import apply, unique_name
@@ -185,3 +185,42 @@ def _multiplier(param: Parameter) -> float:
             f"the learning rate of parameter {param.name!r} must be a number in a static program"
         )
     return float(multiplier)
+
+
+def gradients_with_optimizer(
+    program: Any, optimizer: Any, inputs: Any = None, outputs: Any = None
+) -> tuple[Any, list[tuple[Any, Any]]]:
+    """Take the gradients of ``outputs`` by ``inputs`` and let ``optimizer`` apply those of
+    parameters; returns its operators, and the parameters with their gradients.
+
+    Without ``inputs`` and ``outputs`` they are what the operators of ``program`` only read and only
+    write.
+    """
+    if not isinstance(program, Program) or not isinstance(optimizer, Optimizer):
+        raise DtypeError(
+            "gradients_with_optimizer: expected a Program and an Optimizer, but received "
+            f"{type(program).__name__} and {type(optimizer).__name__}"
+        )
+    read, written = _touched(program)
+    if inputs is None:
+        inputs = [variable for name, variable in read.items() if name not in written]
+    if outputs is None:
+        outputs = [variable for name, variable in written.items() if name not in read]
+    with program_guard(program):
+        found = zip(inputs, gradients(outputs, inputs), strict=True)
+        pairs = [(v, grad) for v, grad in found if isinstance(v, Parameter) and grad is not None]
+        return optimizer.apply_gradients(pairs), pairs
+
+
+def _touched(program: Program) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The variables that operators of ``program`` read, and those that they write, by name."""
+    read: dict[str, Any] = {}
+    written: dict[str, Any] = {}
+    for block in program.blocks:
+        for operator in block.ops:
+            for names, found in (
+                (operator.input_arg_names, read),
+                (operator.output_arg_names, written),
+            ):
+                found.update((name, block.find_var_recursive(name)) for name in names)
+    return read, written

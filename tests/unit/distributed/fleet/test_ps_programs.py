@@ -453,6 +453,28 @@ def test_an_entry_of_variables_that_the_program_does_not_have_is_not_used(job):
     assert "ps_count" not in [op.type for op in loss.block.ops]
 
 
+def test_what_is_pushed_before_a_load_does_not_arrive_after_it(job, tmp_path, monkeypatch):
+    running = job(1, strategy(a_sync=True))
+    _, loss = simple_model()
+    fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), strategy(a_sync=True)).minimize(loss)
+    exe = paddle.static.Executor()
+    exe.run(paddle.static.default_startup_program())
+    running.serve()
+    exe.run(feed={"ids": np.array([[1]])}, fetch_list=[loss])
+    fleet.save_persistables(exe, str(tmp_path / "saved"))
+    worker, order = fleet.fleet.servers.runtime.worker, []
+
+    def noting(owner, name):
+        call = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *args: (order.append(name), call(*args))[1])
+
+    noting(worker, "flush")
+    noting(worker.client, "load")
+    exe.run(feed={"ids": np.array([[1]])}, fetch_list=[loss])
+    fleet.load_model(str(tmp_path / "saved"))
+    assert order == ["flush", "load"]
+
+
 @pytest.mark.parametrize("way", ["strategy", "variable"])
 def test_without_a_launch_barrier_the_first_step_waits_for_servers(job, monkeypatch, way):
     chosen = strategy()

@@ -73,7 +73,8 @@ def save_persistables(
 
 
 def load_tables(runtime: PsRuntime, dirname: str) -> None:
-    """Take all tables from a checkpoint."""
+    """Take all tables from a checkpoint, after everything that this worker has pushed."""
+    runtime.worker.flush()
     runtime.worker.client.load(checkpoint_in(dirname).absolute())
     runtime.worker.refresh()
 
@@ -111,6 +112,7 @@ def load_one_table(runtime: PsRuntime, table: str, dirname: str) -> None:
     folder = checkpoint_in(dirname).absolute()
     if table not in {f["table"] for f in checkpoint.verify(folder)}:
         raise CheckpointError(f"{folder} has no table {table!r}")
+    runtime.worker.flush()
     runtime.worker.client.act("load_table", {"path": str(folder), "table": table})
     runtime.worker.refresh()
 
