@@ -162,6 +162,7 @@ def _gradient(ys: Any, xs: Any, v: Any) -> Any:
     """The gradients by ``xs``, zeros where nothing depends on them."""
     given = None if v is None else list(as_tensors(v))
     inputs = list(as_tensors(xs))
+    found: Sequence[Any]
     if in_dynamic_mode():
         found = grad(list(as_tensors(ys)), inputs, given, create_graph=True, allow_unused=True)
     else:
