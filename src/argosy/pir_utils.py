@@ -2,7 +2,8 @@
 
 Here a program consists of blocks and operators, whatever guard is open. What remains of the guards
 is the mode: ``IrGuard`` and ``OldIrGuard`` record programs inside the block, the two for dygraph
-change nothing.
+change nothing; and names: inside ``IrGuard`` results have none that scripts know, so they do not
+count among those of layers and parameters.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from argosy.framework.mode import switch
+from argosy.static.record.naming import aside
+from argosy.static.record.recorder import recorder
 
 __all__ = ["DygraphOldIrGuard", "DygraphPirGuard", "IrGuard", "OldIrGuard", "test_with_pir_api"]
 
@@ -29,17 +32,24 @@ class IrGuard(AbstractContextManager[None]):
         True
     """
 
+    _is_new = True
+
     def __enter__(self) -> None:
         self._was_static = switch.is_static
         switch.enable()
+        self._naming = recorder.naming(aside("value") if self._is_new else None)
+        self._naming.__enter__()
 
     def __exit__(self, *error: object) -> None:
+        self._naming.__exit__(None, None, None)
         if not self._was_static:
             switch.disable()
 
 
 class OldIrGuard(IrGuard):
-    """Record programs inside the block."""
+    """Record programs inside the block, with the names of Paddle 2."""
+
+    _is_new = False
 
 
 class DygraphPirGuard(AbstractContextManager[None]):

@@ -9,7 +9,7 @@ from argosy import io
 from argosy.fluid.worker_process import _set_process_signal_handler
 from argosy.foundation.errors import BadArgument, NotSupported
 from argosy.foundation.process_state import Held
-from argosy.io.generator_loader import regular_batches
+from argosy.io import generator_loader
 from argosy.io.worker import share
 from argosy.static import Variable
 from argosy.static.run.readers import ProgramLoader
@@ -46,7 +46,7 @@ def _reader_process_loop(batch_reader: Callable[[], Any], data_queue: Any) -> No
     process that loads data does.
     """
     _set_process_signal_handler()
-    for batch in regular_batches(batch_reader):
+    for batch in generator_loader.regular_batches(batch_reader):
         data_queue.put([share(field) for field in batch])
     data_queue.put(None)
 
@@ -68,6 +68,21 @@ class DataLoaderBase:
 
     def __next__(self) -> Any:
         raise NotSupported("DataLoaderBase.__next__: a derived class says what it gives")
+
+
+class DygraphGeneratorLoader(generator_loader.GeneratorLoader):
+    """The loader of ``DataLoader.from_generator`` in eager code."""
+
+    _data_queue: Any = None  # what a script that reads in a process of its own sets
+
+    def _reader_process_loop(self) -> None:
+        """Put the batches on ``_data_queue``, as a process that loads data does."""
+        if self._batch_reader is None or self._data_queue is None:
+            raise BadArgument(
+                "DataLoader: a process that reads needs a source, see the set_*_generator methods, "
+                "and a queue, _data_queue"
+            )
+        _reader_process_loop(self._batch_reader, self._data_queue)
 
 
 class DataLoader(io.DataLoader):
@@ -105,7 +120,7 @@ class DataLoader(io.DataLoader):
         if feed_list and isinstance(feed_list[0], Variable):
             options = (use_double_buffer, iterable, return_list, drop_last)
             return ProgramLoader(feed_list, capacity, *options, nests_lists=True)
-        return io.DataLoader.from_generator(
+        return DygraphGeneratorLoader(
             feed_list, capacity, use_double_buffer, iterable, True, use_multiprocess
         )
 

@@ -18,7 +18,7 @@ from argosy.io._collate import default_collate_fn, default_convert_fn, to_tensor
 from argosy.io._dataset import IterableDataset, NoLength
 from argosy.io.batch_sampler import BatchSampler
 from argosy.io.generator_loader import GeneratorLoader
-from argosy.io.worker import Collate, Start, Stream
+from argosy.io.worker import Collate, Start, Stream, worker_loop
 from argosy.tensor.engine import defaults
 
 _GRACE_S = 1.0
@@ -255,6 +255,38 @@ class BatchIterator:
 
     def __len__(self) -> int:
         return len(self._loader)
+
+    # -- what scripts that are workers themselves ask a pass with workers for
+
+    @property
+    def _dataset(self) -> Any:
+        return self._loader.dataset
+
+    @property
+    def _data_queue(self) -> Any:
+        batches: Any = self._batches
+        return batches._worker_result_queue
+
+    @property
+    def _workers_done_event(self) -> Any:
+        batches: Any = self._batches
+        return batches._workers_done_event
+
+    def _worker_loop(
+        self,
+        dataset: Any,
+        indices_queue: Any,
+        out_queue: Any,
+        done_event: Any,
+        collate_fn: Any,
+        init_fn: Any,
+        worker_id: int,
+    ) -> None:
+        """Be a worker of this pass, as ``worker.worker_loop``, for a dataset with indices."""
+        loader = self._loader
+        ends = (loader.num_workers, loader.use_shared_memory)
+        source = (dataset, 0, indices_queue, out_queue, done_event)
+        worker_loop(*source, True, collate_fn, loader.drop_last, init_fn, worker_id, *ends)
 
 
 def _kill(workers: Sequence[Any]) -> None:

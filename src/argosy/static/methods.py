@@ -201,8 +201,18 @@ def get_item(self: Variable, index: Any) -> Any:
     def sliced(result: int) -> str:
         return unique_name.generate(f"{self.name}_slice")
 
+    items = index if isinstance(index, tuple) else (index,)
+    if any(map(_is_counter, items)):
+        index = tuple([i.astype("int64") if _is_counter(i) else i for i in items])
     with recorder.naming(recorder.namer if recorder.is_in_layer else sliced):
         return Tensor.__getitem__(self, index)
+
+
+def _is_counter(i: Any) -> bool:
+    """Whether an index is one number in a float Variable, which a program may count with
+    (``paddle.ones([])``); eager code is told that it is no index.
+    """
+    return isinstance(i, Variable) and i.raw.is_floating_point() and i.ndim == 0
 
 
 def record_init(self: Parameter, initializer: Any) -> None:

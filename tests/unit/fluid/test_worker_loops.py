@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from argosy.io.dataloader.worker import _generate_states, _worker_loop
 
+from argosy import io
 from argosy.fluid import reader
 from argosy.fluid.reader import CleanupFuncRegistrar, _cleanup, multiprocess_queue_set
 from argosy.foundation import process_state
@@ -29,6 +30,38 @@ def test_a_reader_process_puts_tensors_and_none_at_the_end():
     assert (first.shape, second.tolist(), batches.get()) == ([2, 3], [1, 2], None)
     with pytest.raises(ValueError, match="gave None"):
         reader._reader_process_loop(lambda: iter([None]), batches)
+
+
+def test_a_loader_of_1_x_reads_into_the_queue_that_it_is_given():
+    loader = reader.DataLoader.from_generator(capacity=2, use_multiprocess=True)
+    with pytest.raises(AssertionError, match="needs a source"):
+        loader._reader_process_loop()
+    loader.set_batch_generator(lambda: iter([[np.ones((2, 3))]]))
+    loader._data_queue = queue.Queue()
+    loader._reader_process_loop()
+    assert [t.shape for t in loader._data_queue.get()] == [[2, 3]]
+    assert loader._data_queue.get() is None
+
+
+def test_a_script_may_be_a_worker_of_a_pass_until_the_pass_is_over():
+    indices = multiprocessing.Queue()
+    for item in ((7, [0, 2]), None, None):
+        indices.put(item)
+    batches = iter(io.DataLoader([np.ones(2) * i for i in range(4)], num_workers=1))
+    queues, done = (indices, multiprocessing.Queue()), batches._workers_done_event
+    assert batches._data_queue is not None
+    work = (batches._dataset, *queues, done, np.stack, None, 0)
+
+    def code():
+        worker = multiprocessing.get_context("fork").Process(target=batches._worker_loop, args=work)
+        worker.start()
+        worker.join()
+        return worker.exitcode
+
+    assert code() == 1  # the end of work, but not of the pass
+    done.set()
+    assert code() == 0
+    batches.close()
 
 
 def test_switches_of_loaders_take_one_bool():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from paddle.autograd.backward_utils import ValueDict, ValueSet
 from paddle.autograd.ir_backward import grad
-from paddle.pir_utils import OldIrGuard
+from paddle.pir_utils import IrGuard, OldIrGuard
 
 import paddle
 
@@ -31,3 +31,22 @@ def test_gradients_and_sets_of_variables() -> None:
         exe = paddle.static.Executor()
         out = exe.run(feed={"x": np.float32([1, 3])}, fetch_list=[dx])[0]
     assert out.tolist() == [2, 6]
+
+
+def test_results_inside_the_guard_do_not_count_among_layers() -> None:
+    names = {}
+    for guard in (IrGuard, OldIrGuard):
+        with (
+            guard(),
+            paddle.utils.unique_name.guard(),
+            paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()),
+        ):
+            x = paddle.static.data("x", [None, 4])
+            layers = [paddle.nn.Linear(4, 4), paddle.nn.LayerNorm(4)]
+            for layer in layers:
+                x = layer(x)
+            layers += [paddle.nn.Linear(4, 4), paddle.nn.LayerNorm(4)]
+            names[guard] = [layer.weight.name for layer in layers]
+    first = ["linear_0.w_0", "layer_norm_0.w_0"]
+    assert names[IrGuard] == [*first, "linear_1.w_0", "layer_norm_1.w_0"]
+    assert names[OldIrGuard] == [*first, "linear_2.w_0", "layer_norm_2.w_0"]

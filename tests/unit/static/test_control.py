@@ -65,7 +65,7 @@ def test_cond_is_one_operator_with_two_blocks():
     assert [o.type for o in program.block(1).ops] == ["scale"]
     assert program.block(1).parent_idx == 0
     assert program.current_block() is program.global_block()
-    assert operator.input("captured") == ["x", y.name]
+    assert operator.input("Input") == ["x", y.name]
     assert operator.output_arg_names == [out.name]
     assert f"block 2 -> [{y.name}]" in str(program)
     assert "// block 1 in block 0" in str(program)
@@ -600,3 +600,17 @@ def test_eager_mode_calls_the_functions():
             while_loop(lambda i: i < 3, lambda i: (i, i), [x * 0])
     finally:
         paddle.enable_static()
+
+
+def test_a_loop_may_count_with_a_float_and_index_with_it():
+    x = paddle.static.data("x", [-1])
+    length = paddle.shape(x)[0]
+    _, total = while_loop(
+        lambda i, total: i < length,
+        lambda i, total: (i + 1, total + x[i]),
+        [paddle.ones([]), paddle.zeros([])],
+    )
+    loop = next(o for o in paddle.static.default_main_program().global_block().ops if o.sub_blocks)
+    assert loop.input_names == ["Condition", "X"]
+    assert set(loop.output("Out")) <= {*loop.input("X"), *loop.input("Condition")}
+    assert run([total], x=row(5, 1, 2))[0] == 3

@@ -73,7 +73,7 @@ def test_a_clone_for_testing_forgets_updates_inside_branches():
     loss = nn.cond(x.mean() > 0, train, lambda: layer(x).mean())
     test = paddle.static.default_main_program().clone(for_test=True)
     operator = test.global_block().ops[-1]
-    assert sorted(operator.input("captured")) == sorted(["x", layer.weight.name, layer.bias.name])
+    assert sorted(operator.input("Input")) == sorted(["x", layer.weight.name, layer.bias.name])
     assert operator.output_arg_names == [loss.name]
     exe = started()
     weight = np.array(paddle.static.global_scope().find_var(layer.weight.name).get_tensor())

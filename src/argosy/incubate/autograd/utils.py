@@ -1,10 +1,14 @@
-"""Asking for primitive operators."""
+"""Asking for primitive operators, and tensors as sequences."""
 
 from __future__ import annotations
 
-from argosy.framework.primitives import primitives
+from collections.abc import Sequence
+from typing import Any
 
-__all__ = ["disable_prim", "enable_prim", "prim_enabled"]
+from argosy.framework.primitives import primitives
+from argosy.tensor.engine import Tensor
+
+__all__ = ["as_tensors", "disable_prim", "enable_prim", "prim_enabled"]
 
 
 def enable_prim() -> None:
@@ -20,3 +24,10 @@ def disable_prim() -> None:
 def prim_enabled() -> bool:
     """Whether primitive operators were asked for."""
     return primitives.forward and primitives.backward
+
+
+def as_tensors(xs: Any) -> Any:
+    """One Tensor, or the members of a sequence, as a tuple; anything else as it is."""
+    if isinstance(xs, Tensor):
+        return (xs,)
+    return tuple(xs) if isinstance(xs, Sequence) else xs

@@ -187,10 +187,10 @@ class Operator:
     @property
     def input_slots(self) -> dict[str, list[str]]:
         """Names of the variables read, by Paddle's slots."""
-        spelling = self.spelling
+        words = self.spelling or self.special
         found: dict[str, list[str]] = {}
         for parameter, names in self.inputs.items():
-            slot = parameter if spelling is None else spelling.slot(parameter)
+            slot = parameter if words is None else words.slot(parameter)
             if slot:  # there is no word for offsets of sequences
                 found.setdefault(slot, []).extend(names)
         return found

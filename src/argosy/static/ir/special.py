@@ -15,9 +15,14 @@ class SpecialKind:
 
     type: str
     params: tuple[str, ...] = ()  # what its arguments are called
+    slots: tuple[str, ...] = ()  # Paddle's words for these, where it has some
     takes_gradients: bool = False  # of its targets, and reads those inputs whose are wanted
     may_skip_block: bool = False  # what its block writes may stay as it was
     calls_script: bool = False  # errors of the function that it calls are the script's own
+
+    def slot(self, param: str) -> str:
+        """Paddle's word for an argument."""
+        return dict(zip(self.params, self.slots, strict=False)).get(param, param)
 
 
 ARRAY_TYPES = (
@@ -37,12 +42,19 @@ KINDS: dict[str, SpecialKind] = {
     kind.type: kind
     for kind in (
         SpecialKind("backward", ("targets", "inputs", "target_gradients"), takes_gradients=True),
+<<<<<<< HEAD
         SpecialKind("cond", ("conditions", "captured")),
         SpecialKind("while", ("condition", "captured"), may_skip_block=True),
         SpecialKind("py_func", ("x",), calls_script=True),
         SpecialKind("print", ("input",)),
         SpecialKind("assert", ("condition", "data")),
         SpecialKind("no_value"),
+=======
+        SpecialKind("cond", ("conditions", "captured"), ("Cond", "Input")),
+        SpecialKind("while", ("condition", "captured"), ("Condition", "X"), may_skip_block=True),
+        SpecialKind("py_func", ("x",), ("X",), calls_script=True),
+        SpecialKind("print", ("input",), ("In",)),
+>>>>>>> wt/exec26
         *map(SpecialKind, ARRAY_TYPES),
     )
 }

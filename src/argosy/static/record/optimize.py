@@ -117,7 +117,10 @@ class RecordedOptimizer:
                 return Number(source.name)
         value, _ = current_rate(self._optimizer)
         name = unique_name.generate("learning_rate")
-        recorder.new_state(name, rule.rate_shape, torch.float32, value)
+        parameters = [p.raw.dtype for p in program.all_parameters()]
+        is_double = bool(parameters) and all(dtype is torch.float64 for dtype in parameters)
+        dtype = torch.float64 if is_double else torch.float32
+        recorder.new_state(name, rule.rate_shape, dtype, value)
         program.rates.append(RateSource(name, self._optimizer, value))
         return Number(name)
 
