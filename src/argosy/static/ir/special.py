@@ -42,19 +42,12 @@ KINDS: dict[str, SpecialKind] = {
     kind.type: kind
     for kind in (
         SpecialKind("backward", ("targets", "inputs", "target_gradients"), takes_gradients=True),
-<<<<<<< HEAD
-        SpecialKind("cond", ("conditions", "captured")),
-        SpecialKind("while", ("condition", "captured"), may_skip_block=True),
-        SpecialKind("py_func", ("x",), calls_script=True),
-        SpecialKind("print", ("input",)),
-        SpecialKind("assert", ("condition", "data")),
-        SpecialKind("no_value"),
-=======
         SpecialKind("cond", ("conditions", "captured"), ("Cond", "Input")),
         SpecialKind("while", ("condition", "captured"), ("Condition", "X"), may_skip_block=True),
         SpecialKind("py_func", ("x",), ("X",), calls_script=True),
         SpecialKind("print", ("input",), ("In",)),
->>>>>>> wt/exec26
+        SpecialKind("assert", ("condition", "data"), ("Cond", "Data")),
+        SpecialKind("no_value"),
         *map(SpecialKind, ARRAY_TYPES),
     )
 }
