@@ -16,6 +16,7 @@ ALLOWED = {
     "_final_strategy": "a function of paddle.distributed.fleet",
     "_get_applied_graph_list": "a function of paddle.distributed.fleet",
     "_get_applied_meta_list": "a function of paddle.distributed.fleet",
+    "_worker_loop": "Paddle's name for what a worker of a DataLoader runs, and torch's",
     "_set_checkpoints": "the method that 1.x documents for RecomputeOptimizer",
 }
 TREES = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}

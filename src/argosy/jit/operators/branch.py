@@ -57,17 +57,17 @@ def record_if(
     """
     condition = as_condition(test)
     as_arrays(slots)
-    before, aside = slots.get(), local.get()
+    before, aside = slots.read(), local.read()
     branches = Branches()
     sides = []
     for block in (then, otherwise):
         with branches.branch():
-            slots.set([copied(value) for value in before])
-            local.set([copied(value) for value in aside])
+            slots.write([copied(value) for value in before])
+            local.write([copied(value) for value in aside])
             block()
-            sides.append(slots.get())
-    slots.set(before)
-    local.set(aside)
+            sides.append(slots.read())
+    slots.write(before)
+    local.write(aside)
     aligned = _Alignment([block.idx for block in branches.blocks], slots.names())
     results = aligned.results(*sides)
     sides_told = ("the branch if true", "else")
@@ -76,7 +76,7 @@ def record_if(
     except UsageError as error:
         what = "number of return value" if "nested alike" in str(error) else "return type"
         raise NotConvertible(f"Your if/else have different {what}. {error}") from error
-    slots.set(aligned.filled(joined))
+    slots.write(aligned.filled(joined))
 
 
 def choose(test: Any, then: Block, otherwise: Block) -> Any:

@@ -23,9 +23,9 @@ from argosy.tensor.engine import Tensor
 def as_arrays(slots: Slots) -> None:
     """Put arrays in the place of lists of tensors that a block lengthens or shortens."""
     for slot in slots.slots:
-        value = slot.get()
+        value = slot.read()
         if slot.name in slots.grown and isinstance(value, list) and _holds_tensors(value):
-            slot.set(as_array(value))
+            slot.write(as_array(value))
 
 
 def _holds_tensors(values: list[Any]) -> bool:

@@ -111,11 +111,11 @@ def record_while(test: Callable[[], Any], body: Callable[[], Any], slots: Slots)
     """Record a loop that goes on from what ``slots`` hold; afterwards they hold what it leaves."""
     as_arrays(slots)
     current = recorder.main.current_block()
-    before = slots.get()
+    before = slots.read()
     carried = [
         _entering(name, copied(value)) for name, value in zip(slots.names(), before, strict=True)
     ]
-    slots.set(carried)
+    slots.write(carried)
     known = set(current.vars)
     condition = checked_condition(as_condition(test()))
     if condition.block is not current or condition.name in known:  # the loop writes it
@@ -125,10 +125,10 @@ def record_while(test: Callable[[], Any], body: Callable[[], Any], slots: Slots)
         turned = [
             _turned(name, _refitted(block, first, old, new), new)
             for name, first, old, new in zip(
-                slots.names(), before, carried, slots.get(), strict=True
+                slots.names(), before, carried, slots.read(), strict=True
             )
         ]
-        slots.set([new for _, new, _ in turned])
+        slots.write([new for _, new, _ in turned])
         again = checked_condition(as_condition(test()))
         pairs = [pair for *_, own in turned for pair in own]
         settle(block, pairs)
@@ -138,7 +138,7 @@ def record_while(test: Callable[[], Any], body: Callable[[], Any], slots: Slots)
         [old for old, _ in pairs] + [condition],
         [new for _, new in pairs] + [again],
     )
-    slots.set([old for old, *_ in turned])
+    slots.write([old for old, *_ in turned])
 
 
 def _refitted(block: Block, first: Any, old: Any, new: Any) -> Any:

@@ -17,9 +17,9 @@ class Slot(Protocol):
 
     name: str
 
-    def get(self) -> Any: ...
+    def read(self) -> Any: ...
 
-    def set(self, value: Any) -> None: ...
+    def write(self, value: Any) -> None: ...
 
 
 class CellSlot:
@@ -29,16 +29,16 @@ class CellSlot:
         self.name = name
         self._cell = cell
 
-    def get(self) -> Any:
+    def read(self) -> Any:
         try:
             return self._cell.cell_contents
         except ValueError:  # empty
             return UNDEFINED
 
-    def set(self, value: Any) -> None:
+    def write(self, value: Any) -> None:
         if value is not UNDEFINED:
             self._cell.cell_contents = value
-        elif self.get() is not UNDEFINED:
+        elif self.read() is not UNDEFINED:
             del self._cell.cell_contents
 
 
@@ -49,10 +49,10 @@ class GlobalSlot:
         self.name = name
         self._names = names
 
-    def get(self) -> Any:
+    def read(self) -> Any:
         return self._names.get(self.name, UNDEFINED)
 
-    def set(self, value: Any) -> None:
+    def write(self, value: Any) -> None:
         if value is UNDEFINED:
             self._names.pop(self.name, None)
         else:
@@ -66,11 +66,11 @@ class AttributeSlot:
         self.name = attribute
         self._holder = holder
 
-    def get(self) -> Any:
+    def read(self) -> Any:
         return getattr(self._holder, self.name, UNDEFINED)
 
-    def set(self, value: Any) -> None:
-        held = self.get()
+    def write(self, value: Any) -> None:
+        held = self.read()
         if value is held:
             return
         if value is not UNDEFINED:
@@ -87,10 +87,10 @@ class BoxSlot:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def get(self) -> Any:
+    def read(self) -> Any:
         return self.value
 
-    def set(self, value: Any) -> None:
+    def write(self, value: Any) -> None:
         self.value = value
 
 
@@ -101,12 +101,12 @@ class Slots:
         self.slots = list(slots)
         self.grown = frozenset(grown)
 
-    def get(self) -> list[Any]:
-        return [slot.get() for slot in self.slots]
+    def read(self) -> list[Any]:
+        return [slot.read() for slot in self.slots]
 
-    def set(self, values: Sequence[Any]) -> None:
+    def write(self, values: Sequence[Any]) -> None:
         for slot, value in zip(self.slots, values, strict=True):
-            slot.set(value)
+            slot.write(value)
 
     def names(self) -> list[str]:
         return [slot.name for slot in self.slots]

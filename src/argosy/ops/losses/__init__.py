@@ -1,3 +1,3 @@
 """Losses, and what metrics count."""
 
-from argosy.ops.losses import classification, cross_entropy, loss, metric, nce
+from argosy.ops.losses import classification, cross_entropy, detection, loss, metric, nce
