@@ -189,8 +189,10 @@ def sparse_embedding(
         weight: Any = helper.create_parameter(
             param_attr, size, dtype, default_initializer=XavierUniform()
         )
-        weight.sparse_table = EmbeddingTable(entry, table_class, slot or 0, is_test)
-        return looked_up(input, weight, padding_idx, not is_test)
+        table = weight.sparse_table = EmbeddingTable(entry, table_class, slot or 0, is_test)
+        rows = looked_up(input, weight, padding_idx, not is_test)
+        rows.block.ops[-1].notes.update(table.described())
+        return rows
 
 
 def looked_up(input: Any, weight: Any, padding_idx: int | None, is_sparse: bool) -> Any:

@@ -25,3 +25,13 @@ class EmbeddingTable:
     table_class: str
     slot: int
     is_test: bool
+
+    def described(self) -> dict[str, object]:
+        """The same as attributes of a lookup in a program."""
+        return {
+            "entry": "none" if self.entry is None else self.entry._to_attr(),
+            "is_distributed": True,
+            "is_test": self.is_test,
+            "slot": self.slot,
+            "table_class": self.table_class,
+        }
