@@ -365,3 +365,13 @@ def test_collectives_check_what_they_are_given():
         fluid.layers.collective._c_reducescatter(x, 2)
     with pytest.raises(TypeError, match="must be a Variable"):
         fluid.layers.collective._c_reducescatter([1], 2)
+
+
+@pytest.mark.parametrize("tail", [[], [1]])
+def test_cross_entropy_has_the_shape_of_its_labels(tail):
+    x, label = fluid.data("x", [None, None, 5]), fluid.data("label", [None, None, *tail], "int64")
+    loss = fluid.layers.cross_entropy(fluid.layers.softmax(x), label)
+    assert list(loss.shape) == [-1, -1, *tail]
+    feed = {"x": np.zeros((4, 3, 5), "float32"), "label": np.ones((4, 3, *tail), "int64")}
+    [found] = run([loss], feed, startup=False)
+    np.testing.assert_allclose(found, np.full((4, 3, *tail), np.log(5.0)), rtol=1e-6)

@@ -53,10 +53,9 @@ def mse_loss(input: Any, label: Any) -> Any:
 def cross_entropy(
     input: Any, label: Any, soft_label: bool = False, ignore_index: int = kIgnoreIndex
 ) -> Any:
-    """Minus the logarithm of the probability that ``input`` gives to the label: [N, 1] for
-    probabilities [N, D].
-
-    ``label`` has shape [N, 1], or that of ``input`` with ``soft_label``.
+    """Minus the logarithm of the probability that ``input``, [N, D], gives to the label, in the
+    shape of ``label``: [N, 1] or [N]. With ``soft_label`` it has that of ``input``, the result
+    [N, 1].
     """
     op = ops.soft_cross_entropy if soft_label else ops.cross_entropy2
     with layer_call("cross_entropy" if soft_label else "cross_entropy2"):

@@ -19,11 +19,11 @@ from argosy.ops.traits import Precision
     precision={"cross_entropy2": Precision.BLACK},
 )
 def cross_entropy2(input: Tensor, label: Tensor, ignore_index: int = IGNORED) -> Tensor:
-    """Minus the logarithm of the probability of each label, with an axis of 1 for the classes."""
+    """Minus the logarithm of the probability of each label, in the shape of ``label``."""
     out: Tensor = entropies.cross_entropy.fn(
         input, label, ignore_index=ignore_index, reduction="none", use_softmax=False
     )
-    return out if out.ndim == input.ndim else out.unsqueeze(-1)
+    return out if out.ndim == label.ndim else out.unsqueeze(-1)
 
 
 @op(
