@@ -162,6 +162,11 @@ NEEDS_SIZE = {
     "manipulation-tensor_split_beyond",
     "manipulation-unbind",
     "manipulation-unstack",
+    *(  # as many rows as there are ids
+        f"geometric-segment_{how}{kind}"
+        for how in ("sum", "mean", "max", "min")
+        for kind in ("", "_ties", "_int")
+    ),
 }
 
 

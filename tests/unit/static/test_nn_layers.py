@@ -176,7 +176,7 @@ def test_what_a_table_is_told_is_noted_on_the_parameter():
     )
     lookup = paddle.static.default_main_program().global_block().ops[-1]
     assert (lookup.attr("entry"), lookup.attr("slot")) == ("count_filter_entry:3", 7)
-    assert lookup.attr("is_distributed") and not lookup.attr("is_test")
+    assert (lookup.attr("is_distributed"), lookup.attr("is_test")) == (True, False)
 
 
 def test_wrong_sparse_embeddings():

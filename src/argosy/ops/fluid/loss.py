@@ -122,7 +122,7 @@ def bpr_loss(input: Tensor, label: Tensor) -> Tensor:
     return (torch_f.softplus(input - chosen) * others).sum(1, keepdim=True) / (classes - 1.0)
 
 
-@op("cos_sim", types=("cos_sim(X, Y) -> Out, XNorm, YNorm",), precision=Precision.BLACK)
+@op("cos_sim", types=("cos_sim(X, Y) -> Out, XNorm, YNorm",))
 def cos_sim(x: Tensor, y: Tensor) -> Tensor:
     """The cosine of the angle between rows, of shape [N, 1]; ``y`` may have one row for all."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from argosy.distributed.fleet.servers.rewrite import LOOKUP, PULL, is_lookup
+from argosy.distributed.fleet.servers.rewrite import LOOKUP, PULL, drop_last_axes, is_lookup
 from argosy.ops.nn import embedding as ops
 from argosy.runtime.ps.tables.spec import SparseSpec
 from argosy.static.ir.block import Block
@@ -33,6 +33,7 @@ def freeze(program: Program, specs: Mapping[str, SparseSpec], sizes: Mapping[str
     two variables with ``sizes`` rows.
     """
     block = program.global_block()
+    drop_last_axes(block, sizes)
     ids_of, table_of = _pulled(block)
     for name, size in sizes.items():
         block.vars.pop(name, None)

@@ -171,7 +171,7 @@ def rewrite(
 ) -> list[Pull]:
     """Put a pull before the lookups of each table; with ``tests`` none of them makes rows."""
     block = program.global_block()
-    _drop_last_axes(block, specs)
+    drop_last_axes(block, specs)
     lookups = [o for o in block.ops if is_lookup(o) and o.args[1].name in specs]
     early = _ancestors(block.ops, [o.args[0].name for o in lookups])
     if any(o in early for o in lookups):
@@ -212,19 +212,21 @@ def rewrite(
     return pulls
 
 
-def _drop_last_axes(block: Block, tables: Container[str]) -> None:
+def drop_last_axes(block: Block, tables: Container[str]) -> None:
     """Let lookups of 1.x, whose ids have a last axis of length 1, get ids without it."""
     operators: list[Operator] = []
     for operator in block.ops:
         if operator.op is lookup_table and operator.args[1].name in tables:
             ids, *rest = operator.args
             given = block.vars[ids.name]
-            flat = variable(block, f"{ids.name}.flat", list(given.shape[:-1]), given.raw.dtype)
-            made = Ref(flat.name)
-            role = operator.role
-            operators.append(Operator(block, squeeze.type, squeeze, (ids, [-1]), {}, made, role))
+            if len(given.shape) > 1 and given.shape[-1] == 1:
+                flat = variable(block, f"{ids.name}.flat", list(given.shape[:-1]), given.raw.dtype)
+                flat.lod_names = given.lod_names
+                axes, ids = (ids, [-1]), Ref(flat.name)
+                role = operator.role
+                operators.append(Operator(block, squeeze.type, squeeze, axes, {}, ids, role))
             operator.op, operator.type = embedding, embedding.type
-            operator.args = (made, *rest, False)
+            operator.args = (ids, *rest, False)
         operators.append(operator)
     block.ops[:] = operators
 
