@@ -55,11 +55,13 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
     converted methods to one file.
 
     Example:
+        >>> import tempfile
         >>> import paddle
         >>> net = paddle.nn.Linear(2, 1)
         >>> spec = [paddle.static.InputSpec([None, 2], "float32", "x")]
-        >>> paddle.jit.save(net, "linear/model", input_spec=spec)
-        >>> paddle.jit.load("linear/model")(paddle.ones([3, 2])).shape
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     paddle.jit.save(net, f"{folder}/model", input_spec=spec)
+        ...     paddle.jit.load(f"{folder}/model")(paddle.ones([3, 2])).shape
         [3, 1]
     """
     if not state.is_enabled:

@@ -44,12 +44,13 @@ class TranslatedLayer(Layer):
     and buffers. It starts in evaluation mode.
 
     Example:
+        >>> import tempfile
         >>> import paddle
         >>> net = paddle.nn.Linear(2, 1)
         >>> spec = [paddle.static.InputSpec([None, 2], "float32", "x")]
-        >>> paddle.jit.save(net, "translated/model", input_spec=spec)
-        >>> loaded = paddle.jit.load("translated/model")
-        >>> loaded.train()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     paddle.jit.save(net, f"{folder}/model", input_spec=spec)
+        ...     loaded = paddle.jit.load(f"{folder}/model").train()
         >>> loaded(paddle.ones([3, 2])).sum().backward()
         >>> [p.grad.shape for p in loaded.parameters()]
         [[2, 1], [1]]

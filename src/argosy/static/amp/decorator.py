@@ -292,7 +292,7 @@ def decorate(*args: Any, **kwargs: Any) -> OptimizerWithMixedPrecision:
         ...         dtype="bfloat16")
         ...     _ = optimizer.minimize(loss)
         ...     [operator.type for operator in loss.block.ops[:4]]
-        ['cast', 'cast', 'cast', 'linear']
+        ['cast', 'cast', 'mul', 'cast']
         >>> paddle.disable_static()
     """
     old_only = {"use_pure_fp16", "use_fp16_guard", "use_bf16"}

@@ -77,7 +77,7 @@ class Program:
         ...     x = paddle.static.data("x", [None, 3])
         ...     y = (x * 2.0).sum()
         >>> [operator.type for operator in main.global_block().ops]
-        ['elementwise_mul', 'reduce_sum']
+        ['scale', 'reduce_sum']
         >>> paddle.disable_static()
     """
 
