@@ -215,7 +215,9 @@ def _cross_entropy(joining: _Joining, operator: Operator) -> Operator | None:
     loss, softmax = operator.out
     if not joining.is_unread(softmax) or joining.num_writers[softmax.name] != 1:
         return None
-    given = operator.op.signature.bind(*operator.args, **operator.kwargs)  # type: ignore[union-attr]
+    op = operator.op
+    assert op is not None  # what is joined are calls of the table
+    given = op.signature.bind(*operator.args, **operator.kwargs)
     given.apply_defaults()
     logits, label, soft_label, ignored, axis = given.arguments.values()
     args = (logits, label, None, ignored, "none", soft_label, axis)
