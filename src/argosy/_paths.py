@@ -250,7 +250,8 @@ class PathsFinder(MetaPathFinder):
         file itself.
         """
         for finder in sys.meta_path:
-            if not isinstance(finder, PathsFinder):
+            # a finder of old packages may have no find_spec: the import system passes it over too
+            if not isinstance(finder, PathsFinder) and hasattr(finder, "find_spec"):
                 found = finder.find_spec(fullname, path)
                 if found is not None:
                     return found
