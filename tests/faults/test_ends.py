@@ -5,6 +5,7 @@ time.
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 from argosy import reader
 from argosy.foundation.errors import ChildFailed
 from argosy.io import DataLoader, Dataset
+from argosy.io._dataloader import BatchIterator
 from argosy.reader import _parallel
 from argosy.runtime.launch.placement import RANK, Member
 from argosy.runtime.launch.process_pool import ProcessPool
@@ -71,6 +73,37 @@ def hang():
 def test_a_killed_loader_worker_is_named(clock):
     with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid.*\d+\)"):
         list(DataLoader(Numbers(die), batch_size=2, num_workers=2))
+    clock()
+
+
+class Resets:
+    """A pass whose worker has shut its socket, and ends only after that."""
+
+    def __init__(self, lives_s):
+        self._workers = [
+            multiprocessing.get_context("fork").Process(target=time.sleep, args=[lives_s])
+        ]
+        self._workers[0].start()
+
+    def __next__(self):
+        raise ConnectionResetError("reset by peer")
+
+    def _shutdown_workers(self):
+        self._workers[0].kill()
+
+
+@pytest.mark.attack("a DataLoader worker that dies while its batch is fetched")
+def test_a_loader_worker_that_dies_while_its_batch_is_fetched_is_named(clock):
+    batches = BatchIterator(DataLoader(Numbers(die), batch_size=2), Resets(lives_s=0.3))
+    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid.*\d+\) exited unexpectedly"):
+        next(batches)
+    clock()
+
+
+def test_a_connection_that_fails_in_a_worker_that_lives_is_the_error(clock):
+    batches = BatchIterator(DataLoader(Numbers(die), batch_size=2), Resets(lives_s=3600))
+    with pytest.raises(ConnectionResetError, match="reset by peer"):
+        next(batches)
     clock()
 
 

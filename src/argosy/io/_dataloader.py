@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import multiprocessing
+import multiprocessing.connection
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from argosy.foundation.errors import BadArgument, NotSupported, UsageError
+from argosy.foundation.errors import BadArgument, ChildFailed, NotSupported, UsageError
 from argosy.foundation.places import Place, to_place
 from argosy.framework.mode import in_dynamic_mode
 from argosy.io._collate import default_collate_fn, default_convert_fn, to_tensors
@@ -231,7 +231,7 @@ class BatchIterator:
 
     def __next__(self) -> Any:
         try:
-            batches = [to_tensors(next(self._batches), place) for place in self._loader.places]
+            batches = [to_tensors(self._next_batch(), place) for place in self._loader.places]
         except BaseException:
             # The traceback keeps the frames, and so the workers, alive: end them now
             if not self._loader._persistent_workers:
@@ -243,6 +243,24 @@ class BatchIterator:
             dict(zip(self._names, batch if isinstance(batch, list) else [batch], strict=True))
             for batch in batches
         ]
+
+    def _next_batch(self) -> Any:
+        """The next batch, or who did not bring it.
+
+        A batch is fetched from the worker that made it. One that dies meanwhile shuts its sockets
+        before the system counts it as ended, so torch may still think that all of them live.
+        """
+        try:
+            return next(self._batches)
+        except (ConnectionError, EOFError) as error:
+            workers = getattr(self._batches, "_workers", ())
+            if not workers:
+                raise
+            dead = multiprocessing.connection.wait([w.sentinel for w in workers], _GRACE_S)
+            if not dead:
+                raise
+            pids = ", ".join(str(worker.pid) for worker in workers if worker.sentinel in dead)
+            raise ChildFailed(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from error
 
     def close(self) -> None:
         """End the worker processes of this pass."""
