@@ -16,8 +16,12 @@ from argosy.ops.table import op
 
 
 def _generator(seed: int, device: torch.device | None) -> torch.Generator | None:
-    """A generator for a seed other than 0, which stands for the default one."""
-    return torch.Generator(device or torch.device("cpu")).manual_seed(seed) if seed else None
+    """A generator for a seed other than 0, which stands for the default one; none where nothing is
+    drawn.
+    """
+    if not seed or (device is not None and device.type == "meta"):
+        return None
+    return torch.Generator(device or torch.device("cpu")).manual_seed(seed)
 
 
 def _require_float(dtype: torch.dtype, call: str) -> None:
@@ -64,6 +68,18 @@ def gaussian(
     return torch.empty(ints(shape), dtype=dtype, device=device).normal_(
         mean, std, generator=_generator(seed, device)
     )
+
+
+@op("sampling_id", is_random=True, types=("sampling_id(X, min, max, seed)",), layer="sampling_id")
+def sampling_id(x: Tensor, low: float, high: float, seed: int) -> Tensor:
+    """For each row of probabilities an index: the first at which their sum exceeds a number drawn
+    from [low, high).
+    """
+    if x.ndim != 2:
+        raise UsageError(f"sampling_id: x must have 2 dimensions, but its shape is {list(x.shape)}")
+    drawn = torch.empty([x.shape[0], 1], dtype=x.dtype, device=x.device)
+    drawn.uniform_(low, high, generator=_generator(seed, x.device))
+    return (x.cumsum(1) <= drawn).sum(1).clamp(max=x.shape[1] - 1)
 
 
 @op("randint", is_random=True, types=("randint(low, high, shape/ShapeTensorList, dtype:dtype, -)",))

@@ -6,6 +6,7 @@ candidate for GRU.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -134,6 +135,53 @@ def rnn(
         hx = tuple(states) if mode == "LSTM" else states[0]
         return tuple(kernel(x, hx, list(weights), *shape, not time_major))
     return _over_lengths(kernel, x, states, list(weights), lengths, shape, time_major)
+
+
+@op(
+    "packed_lstm",
+    is_random=True,
+    test_attrs={"is_test": True},
+    types=(
+        "cudnn_lstm(Input, InitH, InitC, W, hidden_size, num_layers, is_bidirec, dropout_prob, "
+        "is_test) -> Out, last_h, last_c",
+    ),
+)
+def packed_lstm(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight: Tensor,
+    hidden_size: int,
+    num_layers: int,
+    is_bidirectional: bool,
+    dropout: float,
+    is_test: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """An LSTM over [time, batch, features] whose weights lie in one vector as cuDNN has them: the
+    matrices of all layers and directions, for inputs before those for states, then their biases.
+    """
+    directions = 2 if is_bidirectional else 1
+    rows = 4 * hidden_size
+    shapes: list[tuple[int, ...]] = []
+    for layer in range(num_layers):
+        width = x.shape[-1] if layer == 0 else hidden_size * directions
+        shapes += [(rows, width), (rows, hidden_size)] * directions
+    shapes += [(rows,)] * len(shapes)
+    sizes = [math.prod(shape) for shape in shapes]
+    if weight.numel() != sum(sizes):
+        raise UsageError(
+            f"lstm: {num_layers} layers of width {hidden_size} over {x.shape[-1]} features need "
+            f"{sum(sizes)} weights, but there are {weight.numel()}"
+        )
+    parts = [p.reshape(s) for p, s in zip(weight.split(sizes), shapes, strict=True)]
+    half = len(parts) // 2
+    ordered = [
+        part for i in range(0, half, 2) for part in (*parts[i : i + 2], *parts[half + i :][:2])
+    ]
+    out, last_h, last_c = rnn.fn(
+        x, [h, c], ordered, None, "LSTM", num_layers, is_bidirectional, dropout, not is_test, True
+    )
+    return out, last_h, last_c
 
 
 @op("rnn_layer")
