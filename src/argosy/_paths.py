@@ -262,7 +262,9 @@ class PathsFinder(MetaPathFinder):
             module = module.rpartition(".")[0]
         found = self._found_by_others(fullname, path) if path else None
         if found is None and _has_rows(fullname):
-            return ModuleSpec(fullname, PathLoader(), is_package=fullname in known.children)
+            # as a package it can say at an import what is not supported
+            is_package = fullname in known.children or fullname in known.refused
+            return ModuleSpec(fullname, PathLoader(), is_package=is_package)
         if found is None:
             said = _refusal(*fullname.rpartition(".")[::2])
             refused = None if said is None else ModuleSpec(fullname, RefusedLoader(said))
