@@ -31,7 +31,9 @@ def _require_float(dtype: torch.dtype, call: str) -> None:
     "uniform",
     layer="uniform",
     is_random=True,
-    types=("uniform_random(shape/ShapeTensorList, min, max, dtype:dtype, -, seed)",),
+    types=(
+        "uniform_random(shape/ShapeTensorList/ShapeTensor:longs, min, max, dtype:dtype, -, seed)",
+    ),
 )
 def uniform(
     shape: Any,
@@ -50,7 +52,9 @@ def uniform(
     "gaussian",
     layer="gaussian",
     is_random=True,
-    types=("gaussian_random(shape/ShapeTensorList, mean, std, dtype:dtype, -, seed)",),
+    types=(
+        "gaussian_random(shape/ShapeTensorList/ShapeTensor:longs, mean, std, dtype:dtype, -, seed)",
+    ),
 )
 def gaussian(
     shape: Any,
@@ -66,7 +70,11 @@ def gaussian(
     )
 
 
-@op("randint", is_random=True, types=("randint(low, high, shape/ShapeTensorList, dtype:dtype, -)",))
+@op(
+    "randint",
+    is_random=True,
+    types=("randint(low, high, shape/ShapeTensorList/ShapeTensor:longs, dtype:dtype, -)",),
+)
 def randint(
     low: int, high: int, shape: Any, dtype: torch.dtype, device: torch.device | None = None
 ) -> Tensor:
