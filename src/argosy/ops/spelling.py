@@ -290,8 +290,6 @@ KINDS: dict[str, Kind] = {
     "values": Kind(_held, _array),
     "vector": Kind(_along, _axis),
     "number": Kind(_spelled, _number),
-    "long": Kind(_plain, lambda name, attrs: attrs[name]),  # of 64 bits in files
-    "longs": Kind(_plain, lambda name, attrs: attrs[name]),
     "upper": _each(str.upper, str.lower),
     "padding": Kind(_padded, _padding),
     "dtype": _each(

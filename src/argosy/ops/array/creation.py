@@ -17,7 +17,7 @@ from argosy.ops.traits import Precision
     "full",
     layer="fill_constant fill_constant",
     types=(
-        "fill_constant(shape/ShapeTensorList/ShapeTensor:longs, value/ValueTensor:number, "
+        "fill_constant(shape/ShapeTensorList/ShapeTensor, value/ValueTensor:number, "
         "dtype:dtype, -)",
     ),
 )

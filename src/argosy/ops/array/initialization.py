@@ -33,7 +33,7 @@ def _generator(seed: int) -> torch.Generator | None:
     "fill_constant",
     precision=Precision.GRAY,
     types=(
-        "fill_constant(shape/ShapeTensorList/ShapeTensor:longs, value/ValueTensor:number, "
+        "fill_constant(shape/ShapeTensorList/ShapeTensor, value/ValueTensor:number, "
         "dtype:dtype)",
     ),
 )
@@ -51,7 +51,7 @@ def assign_value(values: Any, dtype: torch.dtype) -> Tensor:
     "uniform_random",
     is_random=True,
     precision=Precision.GRAY,
-    types=("uniform_random(shape/ShapeTensorList/ShapeTensor:longs, min, max, dtype:dtype, seed)",),
+    types=("uniform_random(shape/ShapeTensorList/ShapeTensor, min, max, dtype:dtype, seed)",),
 )
 def uniform_random(
     shape: Sequence[int], min: float, max: float, dtype: torch.dtype, seed: int = 0
@@ -64,7 +64,7 @@ def uniform_random(
     is_random=True,
     precision=Precision.GRAY,
     types=(
-        "gaussian_random(shape/ShapeTensorList/ShapeTensor:longs, mean, std, dtype:dtype, seed)",
+        "gaussian_random(shape/ShapeTensorList/ShapeTensor, mean, std, dtype:dtype, seed)",
     ),
 )
 def gaussian_random(

@@ -32,7 +32,7 @@ def _require_float(dtype: torch.dtype, call: str) -> None:
     layer="uniform",
     is_random=True,
     types=(
-        "uniform_random(shape/ShapeTensorList/ShapeTensor:longs, min, max, dtype:dtype, -, seed)",
+        "uniform_random(shape/ShapeTensorList/ShapeTensor, min, max, dtype:dtype, -, seed)",
     ),
 )
 def uniform(
@@ -53,7 +53,7 @@ def uniform(
     layer="gaussian",
     is_random=True,
     types=(
-        "gaussian_random(shape/ShapeTensorList/ShapeTensor:longs, mean, std, dtype:dtype, -, seed)",
+        "gaussian_random(shape/ShapeTensorList/ShapeTensor, mean, std, dtype:dtype, -, seed)",
     ),
 )
 def gaussian(
@@ -73,7 +73,7 @@ def gaussian(
 @op(
     "randint",
     is_random=True,
-    types=("randint(low, high, shape/ShapeTensorList/ShapeTensor:longs, dtype:dtype, -)",),
+    types=("randint(low, high, shape/ShapeTensorList/ShapeTensor, dtype:dtype, -)",),
 )
 def randint(
     low: int, high: int, shape: Any, dtype: torch.dtype, device: torch.device | None = None

@@ -15,13 +15,15 @@ import torch
 
 from argosy.foundation.errors import ArgosyError
 from argosy.ops import table
-from argosy.ops.spelling import Spelling, Word
+from argosy.ops.spelling import Spelling, Word, is_equal
 from argosy.ops.table import Op
 from argosy.static.files.decode import Node
 from argosy.static.files.forms import problem_of
-from argosy.static.files.paddle import attribute
+from argosy.static.files.paddle import attribute, proto
 from argosy.static.ir.block import Block
-from argosy.static.ir.operator import ROLES_BY_NUMBER, Operator, Ref
+from argosy.static.ir.operator import ROLES_BY_NUMBER, Number, Operator, Ref, leaves, mapped
+from argosy.static.ir.variable import Kind, Variable
+from argosy.static.record.infer import infer
 from argosy.static.record.op_types import HINTS
 
 _NEUTRAL: tuple[Any, ...] = (False, 0, 0.0, "", [], -1, None)
@@ -94,21 +96,51 @@ def calls_of(form: OpForm, block: Block, wanted: Collection[str]) -> list[Operat
     There are several where Paddle's operator gives what here are two ops.
     """
     reasons: list[str] = []
-    made: list[Operator] = []
-    rest = {name for name in form.writes if name in wanted}
+    found: list[Operator] = []
+    results = {name for name in form.writes if name in wanted}
     for op in table.of_type(form.type):
         try:
-            operator = _Call(form, block, op).operator(rest)
+            found.append(_Call(form, block, op).operator(results))
         except Misfit as misfit:
             reasons.append(str(misfit))
+    if not found:
+        raise Misfit(reasons[0] if reasons else "")
+    if len(found) > 1:
+        found.sort(key=lambda operator: not _is_as_declared(operator))  # stable
+    made: list[Operator] = []
+    rest = set(results)
+    for operator in found:
+        given = {*operator.output_arg_names, *operator.changed_in_place}
+        if made and rest.isdisjoint(given):
             continue
         made.append(operator)
-        rest -= {*operator.output_arg_names, *operator.changed_in_place}
-        if not rest:
-            return made
-    if made:
+        rest -= given
+    if rest:
         raise Misfit(f"nothing here computes its result {sorted(rest)[0]!r}")
-    raise Misfit(reasons[0] if reasons else "")
+    return made
+
+
+def _is_as_declared(operator: Operator) -> bool:
+    """Whether what an operator computes has the dtype and the number of dimensions of its
+    variables.
+    """
+    find = operator.block.find_var_recursive
+
+    def variable(leaf: Any) -> Any:
+        return find(leaf.name) if isinstance(leaf, (Ref, Number)) else leaf
+
+    assert operator.op is not None
+    args, kwargs = mapped(operator.args, variable), mapped(operator.kwargs, variable)
+    try:
+        made = list(leaves(infer(operator.op, args, kwargs)))
+    except (ArgosyError, RuntimeError, ValueError, TypeError):
+        return False
+    declared = [variable(leaf) for leaf in leaves(operator.out)]
+    return len(made) == len(declared) and all(
+        a.dtype is b.raw.dtype and a.first.ndim == b.raw.ndim
+        for a, b in zip(made, declared, strict=True)
+        if isinstance(a, Kind) and isinstance(b, Variable)
+    )
 
 
 class _Call:
@@ -121,6 +153,7 @@ class _Call:
         self._words: Spelling = op.spelling(form.type)
         self._seen = {"op_role", *self._words.constants, *self._words.dtypes}
         self._used: set[str] = set()
+        self._proto = proto.find(form.type)
 
     def operator(self, wanted: Collection[str]) -> Operator:
         if not self._words.fits(self._form.attrs):
@@ -156,9 +189,12 @@ class _Call:
         if annotation.startswith("torch.device"):
             return torch.device("cpu")  # any: a run puts its own in place
         if word.is_in(self._form.attrs):
-            return self._read(word)
+            return self._read(word, self._form.attrs)
         if annotation == "torch.dtype":
             return self._declared_dtype()
+        default = None if self._proto is None else self._proto.attrs.get(word.attr)
+        if default is not None and default.has_default:
+            return self._read(word, {word.attr: default.default, **self._form.attrs})
         if parameter.default is not inspect.Parameter.empty:
             return inspect.Parameter.empty
         if annotation.endswith(("| None", "Any")):
@@ -194,8 +230,8 @@ class _Call:
             raise Misfit(f"must have one variable as {slot}, but has {names}")
         return names[0]
 
-    def _read(self, word: Word) -> Any:
-        seen = _Seen(self._form.attrs)
+    def _read(self, word: Word, attrs: dict[str, Any]) -> Any:
+        seen = _Seen(attrs)
         try:
             value = word.read(seen)
         except (KeyError, ValueError, TypeError, AttributeError, ArgosyError) as error:
@@ -207,7 +243,7 @@ class _Call:
         """What the op has no word for changes nothing, or this is not the op."""
         form = self._form
         for name, value in form.attrs.items():
-            if name not in self._seen and not is_neutral(value):
+            if name not in self._seen and not is_neutral(form.type, name, value):
                 raise Misfit(f"has {name}={value!r:.60}, which is not supported")
         unknown = [slot for slot in form.inputs if slot not in self._used]
         if unknown:
@@ -253,9 +289,15 @@ class _Seen(dict[str, Any]):
         return super().get(name, default)
 
 
-def is_neutral(value: Any) -> bool:
-    """Whether an attribute has a value with which attributes switch nothing on."""
-    return any(value == item and type(value) is type(item) for item in _NEUTRAL)
+def is_neutral(type: str, name: str, value: Any) -> bool:
+    """Whether an attribute has the value that Paddle gives it where nothing is said, or one with
+    which attributes switch nothing on.
+    """
+    found = proto.find(type)
+    default = None if found is None else found.attrs.get(name)
+    if default is not None and default.has_default and is_equal(value, default.default):
+        return True
+    return any(value == item and value.__class__ is item.__class__ for item in _NEUTRAL)
 
 
 def _num_results(op: Op) -> int:

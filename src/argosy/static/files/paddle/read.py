@@ -168,7 +168,7 @@ class _Reading:
         attrs = {
             name: value
             for name, value in form.attrs.items()
-            if name in (*known, "op_role") or not is_neutral(value)
+            if name in (*known, "op_role") or not is_neutral(form.type, name, value)
         }
         find = block.find_var_recursive
         outputs = {

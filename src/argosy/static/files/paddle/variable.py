@@ -13,7 +13,7 @@ from argosy.static.ir.variable import Parameter, Variable, samples
 from argosy.static.record.arrays import ArrayVariable
 
 LOD_TENSOR, SELECTED_ROWS, TENSOR_ARRAY = 7, 8, 13
-FEED_LIST, FETCH_LIST = 9, 10
+FEED_LIST, FETCH_LIST, STEP_SCOPES = 9, 10, 11
 
 _FIELDS = {
     LOD_TENSOR: "lod_tensor",
@@ -83,15 +83,11 @@ def _flag(fields: dict[str, Node], name: str) -> bool:
 
 def described(variable: Variable) -> dict[str, Any]:
     """The VarDesc of a variable."""
-    tensor = {
-        "data_type": int(dtypes.CODE_BY_TORCH[variable.raw.dtype]),
-        "dims": list(variable.shape),
-    }
-    number = TENSOR_ARRAY if isinstance(variable, ArrayVariable) else LOD_TENSOR
-    inside = {"tensor": tensor, "lod_level": variable.lod_level}
+    dims = list(variable.shape)
+    kind = TENSOR_ARRAY if isinstance(variable, ArrayVariable) else LOD_TENSOR
+    out = tensor(variable.name, variable.raw.dtype, dims, kind, variable.lod_level)
     return {
-        "name": variable.name,
-        "type": {"type": number, _FIELDS[number]: inside},
+        **out,
         "persistable": bool(variable.persistable),
         "need_check_feed": bool(variable.is_data and variable.checks_feed),
         "is_parameter": isinstance(variable, Parameter),
@@ -99,6 +95,17 @@ def described(variable: Variable) -> dict[str, Any]:
     }
 
 
-def held_by_engine(name: str, number: int) -> dict[str, Any]:
+def tensor(
+    name: str, dtype: torch.dtype, dims: list[int], kind: int = LOD_TENSOR, levels: int = 0
+) -> dict[str, Any]:
+    """The VarDesc of a tensor, or of an array of such."""
+    inside = {
+        "tensor": {"data_type": int(dtypes.CODE_BY_TORCH[dtype]), "dims": dims},
+        "lod_level": levels,
+    }
+    return {"name": name, "type": {"type": kind, _FIELDS[kind]: inside}, "persistable": False}
+
+
+def held_by_engine(name: str, kind: int) -> dict[str, Any]:
     """The VarDesc of a variable that holds what is fed or fetched, or the scopes of a loop."""
-    return {"name": name, "type": {"type": number}, "persistable": number in (9, 10)}
+    return {"name": name, "type": {"type": kind}, "persistable": kind != STEP_SCOPES}
