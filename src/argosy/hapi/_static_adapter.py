@@ -137,11 +137,7 @@ class StaticGraphAdapter(Adapter):
         """
         scope = global_scope()
         found = {v.name: scope.find_var(v.name) for v in self._startup.list_vars()}
-        missing = [
-            name
-            for name, held in found.items()
-            if held is None or not held.get_tensor()._is_initialized()
-        ]
+        missing = [name for name, held in found.items() if held is None or held.tensor is None]
         if missing:
             self._executor.run(prune(self._startup, missing))
 
