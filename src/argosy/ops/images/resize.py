@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from argosy.ops.array.shape import ints
 from argosy.ops.table import op
 from argosy.ops.traits import Precision
 
@@ -31,7 +32,7 @@ _TYPES = (
     precision=dict.fromkeys(_TYPES, Precision.EXTRA_BLACK),
     type_of=lambda given: f"{given['mode']}_interp_v2",
     types=(
-        "nearest_interp_v2(X, interp_method, -, scale:list, align_corners, "
+        "nearest_interp_v2(X, interp_method, out_size//OutSize:sizes, scale:list, align_corners, "
         "align_mode, -, data_layout:NCHW)",
         *_TYPES[1:],
     ),
@@ -39,18 +40,23 @@ _TYPES = (
 def interpolate(
     x: Tensor,
     mode: str,
-    sizes: Sequence[int],
+    sizes: Sequence[int] | Tensor | None,
     scales: Sequence[float] | None,
     align_corners: bool,
     align_mode: int,
-    antialias: bool,
-    channel_last: bool,
+    antialias: bool = False,
+    channel_last: bool = False,
 ) -> Tensor:
-    """Resample to ``sizes``. ``align_mode`` 1 puts sample positions at corners instead of centres
-    (linear kinds only).
+    """Resample to ``sizes``, or by ``scales`` where these are not told. ``align_mode`` 1 puts
+    sample positions at corners instead of centres (linear kinds only).
     """
     if channel_last:
         x = x.movedim(-1, 1)
+    if sizes is None:
+        factors = list(scales or ()) * (x.ndim - 2 if len(scales or ()) == 1 else 1)
+        sizes = [int(n * factor) for n, factor in zip(x.shape[2:], factors, strict=True)]
+        scales = factors
+    sizes = ints(sizes)
     if "linear" in mode and align_mode == 1 and not align_corners and not antialias:
         out = _linear_from_corners(x, sizes, scales)
     else:

@@ -257,6 +257,9 @@ class _Call:
                 raise Misfit(f"must have as {slot} what it has as {words.slot(parameter)}")
         if words.is_list:
             return [Ref(name) for name in form.outputs.get(words.outputs[0], [])]
+        if words.rest:
+            names = [n for slot in words.outputs[:2] for n in form.outputs.get(slot, [])]
+            return tuple(Ref(name) for name in names)
         count = _num_results(self._op)
         slots = words.outputs[: count or 1]
         refs = [self._result(slot) for slot in slots]
