@@ -67,7 +67,8 @@ class Traits:
     (``spelling``); its operators have the first, or the op's name if there is none, or what
     ``type_of`` says, given the arguments by name. ``fluid`` is the type in programs of 1.x, where
     it differs. ``parts`` records the operators that Paddle has in the op's place: it is given what
-    records an op, and the arguments; NotImplemented stands for the op itself. ``mutates`` names the
+    records an op, and the arguments; NotImplemented stands for the op itself. ``file_parts`` is the
+    same for files of Paddle's only, where programs have the op as a whole. ``mutates`` names the
     parameters whose tensors it changes. ``is_random``: two calls with equal inputs differ.
     ``test_attrs`` are the values of attributes in a test program. ``precision`` is the op's class
     in mixed precision, by those of Paddle's types under which lists have it; given without a type
@@ -83,6 +84,7 @@ class Traits:
     type_of: Callable[[Mapping[str, Any]], str] | None = None
     fluid: str = ""
     parts: Callable[..., Any] | None = None  # (Record, *args, **attrs)
+    file_parts: Callable[..., Any] | None = None  # (Record, *args, **attrs)
     mutates: tuple[str, ...] = ()
     is_random: bool = False
     test_attrs: Mapping[str, bool] = field(default_factory=dict)
@@ -122,6 +124,7 @@ _VALID = {
     "type_of": lambda value: value is None or callable(value),
     "fluid": _is_a(str),
     "parts": lambda value: value is None or callable(value),
+    "file_parts": lambda value: value is None or callable(value),
     "mutates": _are_names,
     "is_random": _is_a(bool),
     "test_attrs": _is_mapping_to(bool),

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from argosy.ops.array.shape import ints
 from argosy.ops.table import op
 from argosy.ops.traits import Precision
 
@@ -26,31 +27,44 @@ _TYPES = (
 )
 
 
+def _words_of_1x(kind: str) -> str:
+    return (
+        f"{kind.removesuffix('_v2')}(X, interp_method, out_size//OutSize:sizes, scale:factor, "
+        "align_corners, align_mode, -, data_layout:NCHW)"
+    )
+
+
 @op(
     "interpolate",
     precision=dict.fromkeys(_TYPES, Precision.EXTRA_BLACK),
     type_of=lambda given: f"{given['mode']}_interp_v2",
     types=(
-        "nearest_interp_v2(X, interp_method, -, scale:list, align_corners, "
+        "nearest_interp_v2(X, interp_method, out_size//OutSize:sizes, scale:list, align_corners, "
         "align_mode, -, data_layout:NCHW)",
         *_TYPES[1:],
+        *(_words_of_1x(kind) for kind in _TYPES),
     ),
 )
 def interpolate(
     x: Tensor,
     mode: str,
-    sizes: Sequence[int],
+    sizes: Sequence[int] | Tensor | None,
     scales: Sequence[float] | None,
     align_corners: bool,
     align_mode: int,
-    antialias: bool,
-    channel_last: bool,
+    antialias: bool = False,
+    channel_last: bool = False,
 ) -> Tensor:
-    """Resample to ``sizes``. ``align_mode`` 1 puts sample positions at corners instead of centres
-    (linear kinds only).
+    """Resample to ``sizes``, or by ``scales`` where these are not told. ``align_mode`` 1 puts
+    sample positions at corners instead of centres (linear kinds only).
     """
     if channel_last:
         x = x.movedim(-1, 1)
+    if sizes is None:
+        factors = list(scales or ()) * (x.ndim - 2 if len(scales or ()) == 1 else 1)
+        sizes = [int(n * factor) for n, factor in zip(x.shape[2:], factors, strict=True)]
+        scales = factors
+    sizes = ints(sizes)
     if "linear" in mode and align_mode == 1 and not align_corners and not antialias:
         out = _linear_from_corners(x, sizes, scales)
     else:
@@ -65,6 +79,14 @@ def interpolate(
     return out.movedim(1, -1) if channel_last else out
 
 
+def _nearest_from_corners(x: Tensor, sizes: list[int]) -> Tensor:
+    for axis, size in enumerate(sizes, 2):
+        ratio = (x.shape[axis] - 1) / (size - 1) if size > 1 else 0.0
+        source = (torch.arange(size, device=x.device) * ratio + 0.5).floor().long()
+        x = x.index_select(axis, source)
+    return x
+
+
 def _engine(
     x: Tensor,
     mode: str,
@@ -73,6 +95,8 @@ def _engine(
     align_corners: bool,
     antialias: bool,
 ) -> Tensor:
+    if mode == "nearest" and align_corners:
+        return _nearest_from_corners(x, sizes)
     if mode == "nearest":
         kernel = _aten.upsample_nearest2d if len(sizes) == 2 else _aten.upsample_nearest3d
         return kernel(x, sizes, *scales)
