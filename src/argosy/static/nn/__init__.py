@@ -4,6 +4,7 @@ from argosy.foundation.missing import missing_names
 from argosy.static.nn.common import (
     batch_norm,
     bilinear_tensor_product,
+    continuous_value_model,
     conv2d,
     conv2d_transpose,
     conv3d,
