@@ -21,8 +21,15 @@ from argosy.foundation.errors import (
 )
 from argosy.framework import io
 from argosy.static.files import programs
-from argosy.static.files.variables import is_persistable, load_vars, save_vars
+from argosy.static.files.variables import (
+    is_persistable,
+    load_vars,
+    read_vars,
+    save_vars,
+    store_vars,
+)
 from argosy.static.ir.program import Program
+from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.ir.variable import Variable
 from argosy.static.ir.verify import check_pass, unwritten
 from argosy.static.lower import feed, fetch
@@ -217,17 +224,28 @@ def write_model(
 
 
 def read_folder(
-    folder: str, model_filename: str | None, params_filename: str | None, executor: Any
+    folder: str,
+    model_filename: str | None,
+    params_filename: str | None,
+    executor: Any,
+    scope: Scope | None = None,
 ) -> list[Any]:
-    """Read a program for inference and its variables from files of a folder."""
+    """Read a program for inference and its variables from files of a folder, into ``scope`` or the
+    current one.
+    """
     path = os.path.join(folder, model_filename or "__model__")
     if not os.path.isfile(path):
         raise CheckpointError(f"load_inference_model: there is no file {path!r}")
-    return read_model(load_from_file(path), repr(path), folder, params_filename, executor)
+    return read_model(load_from_file(path), repr(path), folder, params_filename, executor, scope)
 
 
 def read_model(
-    data: bytes, source: str, folder: str | None, params: Any, executor: Any
+    data: bytes,
+    source: str,
+    folder: str | None,
+    params: Any,
+    executor: Any,
+    scope: Scope | None = None,
 ) -> list[Any]:
     program, extra = programs.loads(data, source)
     if "fetches" not in extra:
@@ -239,7 +257,8 @@ def read_model(
     )
     kept = persistables(program)
     if kept:
-        load_vars(executor, folder, program, kept, filename=params)
+        values = read_vars(folder, program, kept, filename=params)
+        store_vars(values, scope or global_scope(), getattr(executor, "_device", None))
     block = program.global_block()
     return [program, feeds, [block.var(name) for name in fetches]]
 
