@@ -15,6 +15,7 @@ from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.foundation.places import CPUPlace, CUDAPlace, Place
 from argosy.inference.engines import EngineOptions, log
 from argosy.inference.kinds import Precision, expected
+from argosy.inference.native import NativeConfig
 from argosy.inference.onednn import OnednnOptions
 from argosy.inference.options import Options
 from argosy.inference.passes import PaddlePassBuilder
@@ -241,6 +242,19 @@ class Config(OnednnOptions, EngineOptions):
 
     def exp_disable_mixed_precision_ops(self, ops: set[str]) -> None:
         """Of mixed precision on GPUs, which ``enable_use_gpu`` refuses."""
+
+    def to_native_config(self) -> NativeConfig:
+        """The same for the oldest predictors, as far as they have it."""
+        native = NativeConfig()
+        options = self._options
+        native.model_dir, native.prog_file = options.model_dir, options.prog_file
+        native.param_file, native.use_gpu = options.params_file, options.use_gpu
+        native.device, native.specify_input_name = (
+            options.gpu_device_id,
+            options.specify_input_names,
+        )
+        native.set_cpu_math_library_num_threads(options.cpu_threads)
+        return native
 
     def summary(self) -> str:
         """What was said, as a table."""
