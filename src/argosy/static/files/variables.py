@@ -23,7 +23,7 @@ from argosy.foundation.errors import CheckpointError, DtypeError, UsageError
 from argosy.foundation.files import inside, replacing
 from argosy.framework import tensor_file
 from argosy.static.ir.program import Program
-from argosy.static.ir.scope import global_scope
+from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.recorder import default_main_program
 from argosy.static.record.step_counts import Powers, step_powers
@@ -115,23 +115,39 @@ def load_vars(
     The arguments are those of ``save_vars``; with ``dirname=None``, ``filename`` is the bytes of a
     file of several variables.
     """
+    values = read_vars(dirname, main_program, vars, predicate, filename)
+    # Only now: a wrong file must not leave half of the variables behind.
+    store_vars(values, global_scope(), getattr(executor, "_device", None))
+
+
+def read_vars(
+    dirname: str | None,
+    main_program: Program | None = None,
+    vars: Iterable[Variable | str] | None = None,
+    predicate: Predicate | None = None,
+    filename: str | bytes | None = None,
+) -> Values:
+    """What ``load_vars`` would fill variables with."""
     chosen = _chosen("load_vars", main_program, vars, predicate)
     if filename is None:
         if dirname is None:
             raise UsageError("load_vars: dirname and filename cannot both be None")
-        values = _read_folder(chosen, dirname)
-    elif dirname is not None:
+        return _read_folder(chosen, dirname)
+    if dirname is not None:
         path = os.path.join(dirname, str(filename))
         with _opened(path) as file:
-            values = _read_combined(chosen, file, path)
-    elif isinstance(filename, bytes):
-        values = _read_combined(chosen, io.BytesIO(filename), "the bytes")
-    else:
-        raise UsageError(
-            "load_vars: with dirname=None, filename must be the bytes of the variables"
-        )
-    # Only now: a wrong file must not leave half of the variables behind.
-    _store(values, getattr(executor, "_device", None))
+            return _read_combined(chosen, file, path)
+    if isinstance(filename, bytes):
+        return _read_combined(chosen, io.BytesIO(filename), "the bytes")
+    raise UsageError("load_vars: with dirname=None, filename must be the bytes of the variables")
+
+
+def store_vars(values: Values, scope: Scope, device: torch.device | None) -> None:
+    """Let ``scope`` hold what was read."""
+    for variable, raw in values:
+        slot = scope.var(variable.name)
+        target = device or (raw.device if slot.tensor is None else slot.tensor.device)
+        slot.store(raw.to(target), copies=False)
 
 
 def _chosen(
@@ -244,13 +260,6 @@ def _check_end(file: IO[bytes], source: str, names: list[str]) -> None:
             f"load_vars: {source!r} holds more than the {len(names)} variables asked for, "
             f"{names[:4]}{'...' if len(names) > 4 else ''}"
         )
-
-
-def _store(values: Values, device: torch.device | None) -> None:
-    for variable, raw in values:
-        slot = global_scope().var(variable.name)
-        target = device or (raw.device if slot.tensor is None else slot.tensor.device)
-        slot.store(raw.to(target), copies=False)
 
 
 def _fitting(variable: Variable, raw: torch.Tensor, source: str) -> torch.Tensor:
