@@ -30,6 +30,7 @@ from argosy.static.files.variables import (
     store_vars,
     valid_program,
 )
+from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.ir.variable import Variable
@@ -78,12 +79,16 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
     return out
 
 
-def only_needed(program: Program, feeds: list[str], fetches: list[str]) -> Program:
-    """Leave in ``program`` what computes ``fetches`` from ``feeds``; returns it."""
+def only_needed(
+    program: Program, feeds: list[str], fetches: list[str], updates: Sequence[Operator] = ()
+) -> Program:
+    """Leave in ``program`` what computes ``fetches``, and what ``updates`` take, from ``feeds``;
+    returns it.
+    """
     block = program.global_block()
     given = feed.with_offsets(block, feeds)
     targets, _ = fetch.with_offsets(block, fetches, given, block.ops)
-    block.ops = pruned(block.ops, targets, given)
+    block.ops = pruned(block.ops, targets, given, updates)
     used = {n for o in block.ops for n in (*o.input_arg_names, *o.output_arg_names)}
     used |= {*targets, *given}
     block.vars = {name: v for name, v in block.vars.items() if name in used}
@@ -199,11 +204,27 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
             raise UsageError(
                 "static.load_inference_model: with path_prefix=None, model_filename must be bytes"
             )
-        return read_model(model, "the model", None, params, executor)
+        return with_marks(read_model(model, "the model", None, params, executor))
     if model is not None or params is not None:  # the names of files in the folder ``path_prefix``
-        return read_folder(path_prefix, model, params, executor)
+        return with_marks(read_folder(path_prefix, model, params, executor))
     folder, name = os.path.split(path_prefix)
-    return read_folder(folder, f"{name}.pdmodel", f"{name}.pdiparams", executor)
+    return with_marks(read_folder(folder, f"{name}.pdmodel", f"{name}.pdiparams", executor))
+
+
+def with_marks(model: list[Any]) -> list[Any]:
+    """What was read, with the operators in the program by which scripts know what is fed and
+    fetched.
+    """
+    program, feeds, fetches = model
+    block = program.global_block()
+    fed = [Operator(block, "feed", None, (), {"col": i}, Ref(n)) for i, n in enumerate(feeds)]
+    fetched = [
+        Operator(block, "fetch", None, (Ref(v.name),), {"col": i}, [])
+        for i, v in enumerate(fetches)
+    ]
+    block.ops = [*fed, *block.ops, *fetched]
+    program.changed()
+    return model
 
 
 def write_model(

@@ -211,8 +211,9 @@ class CompiledProgram(PreparedProgram):
         by_fetch = list(zip(*results, strict=True))
         if not return_merged:
             return [given_out(values, return_numpy) for values in by_fetch]
+        names = [name for name in fetches if isinstance(name, str)]
         whole = (
-            merged(self._call, name, values) for name, values in zip(fetches, by_fetch, strict=True)
+            merged(self._call, name, values) for name, values in zip(names, by_fetch, strict=True)
         )
         return given_out(whole, return_numpy)
 

@@ -103,9 +103,10 @@ class Executor:
         their names.
 
         ``feed`` gives the data variables by name: arrays, lists, Tensors, LoDTensors. With
-        ``use_prune`` only operators that the fetches depend on run. A CompiledProgram runs on its
-        places: ``feed`` may be a list with a dict for each, and without ``return_merged`` a fetch
-        is a list of their values. ``use_program_cache`` changes nothing: lowered programs are
+        ``use_prune`` only updates and operators that the fetches depend on run; where
+        ``fetch_list`` has what ``minimize`` returned, only that update. A CompiledProgram runs on
+        its places: ``feed`` may be a list with a dict for each, and without ``return_merged`` a
+        fetch is a list of their values. ``use_program_cache`` changes nothing: lowered programs are
         always kept. Nor do ``feed_var_name`` and ``fetch_var_name``, variables of Paddle's engine.
         """
         if self._is_closed:
