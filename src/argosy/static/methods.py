@@ -18,13 +18,13 @@ from argosy.foundation.errors import DtypeError, UsageError
 from argosy.framework.mode import switch
 from argosy.ops.math.elementwise import scale
 from argosy.static.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
-from argosy.static.files.inference import only_needed
 from argosy.static.files.io import set_state_dict, state_dict
 from argosy.static.files.programs import loads
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import OPTIMIZE, Number, Operator
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable
+from argosy.static.lower.pruning import only_needed
 from argosy.static.record import append_op as by_type
 from argosy.static.record.optimize import RecordedOptimizer
 from argosy.static.record.recorder import recorder

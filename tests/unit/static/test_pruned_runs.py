@@ -86,3 +86,31 @@ def test_other_operators_cannot_be_fetched():
         started().run(feed=FEED, fetch_list=[first.op])
     with pytest.raises(ValueError, match="can only be Variable or Operator"):
         paddle.static.default_main_program()._prune(None)
+
+
+def test_a_program_is_pruned_once_for_each_set_of_feeds_fetches_and_updates(monkeypatch):
+    first, second = net()
+    one = paddle.optimizer.SGD(0.5).minimize(first)
+    other = paddle.optimizer.SGD(0.5).minimize(second)
+    calls = []
+    prune = paddle.static.Executor._prune_program
+    monkeypatch.setattr(
+        paddle.static.Executor,
+        "_prune_program",
+        lambda self, *args: calls.append(args) or prune(self, *args),
+    )
+    exe = started()
+    for train in (one, other, one, other):
+        exe.run(feed=FEED, fetch_list=[first, train])
+    assert [len(args[3]) for args in calls] == [len(one[0]), len(other[0])]
+
+
+def test_kept_variables_of_a_part_that_cannot_run_are_there_all_the_same():
+    first, second = net()
+    paddle.optimizer.SGD(0.5).minimize(first)
+    exe, scope = started(), paddle.static.global_scope()
+    y = first.block.ops[0].output_arg_names[0]
+    with pytest.raises(RuntimeError, match="'x', which is not fed"):
+        exe.run(feed={y: FEED["x"]}, fetch_list=[first], use_prune=True)
+    assert scope.find_var(first.name) is not None
+    assert scope.find_var(second.name) is None

@@ -35,8 +35,8 @@ from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.ir.variable import Variable
 from argosy.static.ir.verify import check_pass, unwritten
-from argosy.static.lower import feed, fetch
-from argosy.static.lower.lowering import pruned
+from argosy.static.lower import feed
+from argosy.static.lower.pruning import only_needed
 
 
 def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> Program:
@@ -77,24 +77,6 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
     known = {*given, *unfed, *unwritten(program.global_block().ops)}
     check_pass(out.blocks, "normalize_program", known)
     return out
-
-
-def only_needed(
-    program: Program, feeds: list[str], fetches: list[str], updates: Sequence[Operator] = ()
-) -> Program:
-    """Leave in ``program`` what computes ``fetches``, and what ``updates`` take, from ``feeds``;
-    returns it.
-    """
-    block = program.global_block()
-    given = feed.with_offsets(block, feeds)
-    targets, _ = fetch.with_offsets(block, fetches, given, block.ops)
-    block.ops = pruned(block.ops, targets, given, updates)
-    used = {n for o in block.ops for n in (*o.input_arg_names, *o.output_arg_names)}
-    used |= {*targets, *given}
-    block.vars = {name: v for name, v in block.vars.items() if name in used}
-    program.empty_unreached_blocks()
-    program.changed()
-    return program
 
 
 # -- as bytes

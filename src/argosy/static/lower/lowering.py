@@ -19,9 +19,7 @@ from collections.abc import Sequence
 
 import torch
 
-from argosy.static.ir.operator import OPTIMIZE, Operator
 from argosy.static.ir.program import Program
-from argosy.static.ir.verify import checked_operators
 from argosy.static.lower import (
     control,  # noqa: F401  it registers what writes its operators, as ``special`` does
     feed,
@@ -37,27 +35,20 @@ from argosy.static.lower.lowered import Adaptation, Lowered
 def lower(
     program: Program,
     feeds: Sequence[str],
-    fetches: Sequence[str | Operator],
+    fetches: Sequence[str],
     device: torch.device,
-    prunes: bool = False,
     adaptation: Adaptation | None = None,
     joins_graph: bool = False,
 ) -> Lowered:
-    """Generate the function for a program that is fed and fetched so. Operators among ``fetches``
-    are updates to run; with ``prunes``, all of them run if none is there.
+    """Generate the function for a program that is fed and fetched so.
 
     With ``joins_graph`` what it computes is part of the graph of what it is given, as if the ops
     had been called where the function is; a fetch without a value is None.
     """
     block = program.global_block()
     given = feed.with_offsets(block, feeds)
-    names = [item for item in fetches if isinstance(item, str)]
-    updates = [item for item in fetches if isinstance(item, Operator)]
-    wanted, places = fetch.with_offsets(block, names, given, block.ops)
+    wanted, places = fetch.with_offsets(block, fetches, given, block.ops)
     operators = [operator for operator in block.ops if not operator.is_mark]
-    if prunes or updates:
-        updates = updates or [o for o in operators if o.role == OPTIMIZE]
-        operators = pruned(operators, wanted, given, updates)
     if adaptation is not None:
         operators = adaptation.operators(operators, wanted)
     operators = joined(block, operators, given, wanted)
@@ -66,28 +57,3 @@ def lower(
     ).emit()
     lowered.lods = places
     return lowered
-
-
-def pruned(
-    operators: Sequence[Operator],
-    targets: Sequence[str],
-    given: Sequence[str] = (),
-    updates: Sequence[Operator] = (),
-) -> list[Operator]:
-    """The operators that ``targets`` and ``updates`` depend on, where ``given`` need not be
-    computed. Other updates are not among them: what reads a parameter reads it as it was before.
-    """
-    needed, kept = set(targets).difference(given), []
-    chosen = {id(operator) for operator in updates}
-    for operator in reversed(operators):
-        is_other = operator.role == OPTIMIZE and _changes_kept(operator)
-        is_needed = needed.intersection(operator.output_arg_names) and not is_other
-        if is_needed or id(operator) in chosen:
-            needed.update(name for name in operator.input_arg_names if name not in given)
-            kept.append(operator)
-    return checked_operators(operators, kept[::-1], "pruning", given)
-
-
-def _changes_kept(operator: Operator) -> bool:
-    variables = map(operator.block.find_var_recursive, operator.output_arg_names)
-    return any(v is not None and v.persistable for v in variables)

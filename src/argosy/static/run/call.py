@@ -119,6 +119,12 @@ def fetch_names(fetch_list: Any) -> tuple[Any, ...]:
     return tuple(names)
 
 
+def split_fetches(fetches: tuple[Any, ...]) -> tuple[list[str], list[Operator]]:
+    """The names of ``fetch_names`` and its operators."""
+    names = [item for item in fetches if isinstance(item, str)]
+    return names, [item for item in fetches if isinstance(item, Operator)]
+
+
 def _is_minimized(item: Any) -> bool:
     """Whether it is what ``minimize`` returns."""
     return (
