@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.static import Program, Variable
 from argosy.static import save as _save
 from argosy.static.files.inference import (
+    keeps_auc,
     read_folder,
     read_model,
     variables,
@@ -146,6 +148,11 @@ def save_inference_model(
             "fluid.save"
         )
     program = valid_program("save_inference_model", main_program)
+    if keeps_auc(program):
+        warnings.warn(
+            "please ensure that you have set the auc states to zeros before saving inference model",
+            stacklevel=2,
+        )
     names = (
         [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names or ())
     )

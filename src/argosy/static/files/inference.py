@@ -51,6 +51,11 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
             f"normalize_program: program must be a Program, but received {type(program).__name__}"
         )
     feeds, fetches = variables("feed_vars", feed_vars), variables("fetch_vars", fetch_vars)
+    if keeps_auc(program):
+        warnings.warn(
+            "Be sure that you have set auc states to 0 before saving inference model.",
+            stacklevel=2,
+        )
     out = program.clone(for_test=True)
     out.readers = []  # what an inference program computes with is fed
     if skips_pruning:
@@ -77,6 +82,11 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
     known = {*given, *unfed, *unwritten(program.global_block().ops)}
     check_pass(out.blocks, "normalize_program", known)
     return out
+
+
+def keeps_auc(program: Program) -> bool:
+    """Whether a program counts an AUC over its runs, which its variables then hold."""
+    return any(operator.type == "auc" for operator in program.global_block().ops)
 
 
 # -- as bytes
