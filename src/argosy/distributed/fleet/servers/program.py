@@ -297,7 +297,8 @@ def _clipped(
 ) -> tuple[list[tuple[Any, Any]], list[tuple[Pull, Variable]]]:
     """Record the clipping of the gradients of dense parameters and of the rows of a batch."""
     for pull, _ in pushed:
-        pull.rows.need_clip = getattr(tables[pull.table][0], "need_clip", True)
+        rows: Any = pull.rows
+        rows.need_clip = getattr(tables[pull.table][0], "need_clip", True)
     with recorder.in_role(OPTIMIZE), torch.no_grad():
         found = [g for _, g in clip([*pairs, *((pull.rows, grad) for pull, grad in pushed)])]
     dense = [(p, g) for (p, _), g in zip(pairs, found, strict=False)]
