@@ -5,6 +5,7 @@ from argosy.ops.nn import (
     attention,
     conv,
     data_norm,
+    deform,
     dropout,
     embedding,
     multihead,
