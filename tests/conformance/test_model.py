@@ -1,0 +1,43 @@
+"""A Model, its callbacks and lines, tables of layers and counts of operations: as real Paddle."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import paddle
+from goldens import model_runs
+
+STORED = json.loads((Path(model_runs.__file__).parent / "data" / "model.json").read_text())
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
+
+
+def check_same(found, expected, where):
+    """Equal, but for the last digits of floats; in lines too."""
+    if isinstance(expected, dict):
+        assert sorted(found) == sorted(expected), where
+        for key, value in expected.items():
+            check_same(found[key], value, f"{where}.{key}")
+    elif isinstance(expected, list):
+        assert isinstance(found, list), where
+        assert len(found) == len(expected), (where, found, expected)
+        for i, value in enumerate(expected):
+            check_same(found[i], value, f"{where}[{i}]")
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=2e-5, abs=1e-6), where
+    elif isinstance(expected, str):
+        assert NUMBER.sub("#", found) == NUMBER.sub("#", expected), where
+        numbers = [float(number) for number in NUMBER.findall(expected)]
+        assert list(map(float, NUMBER.findall(found))) == pytest.approx(numbers, abs=1.1e-4)
+    else:
+        assert found == expected, where
+
+
+@pytest.mark.usefixtures("fresh_programs")
+@pytest.mark.parametrize("case", model_runs.CASES)
+def test_what_happens_is_what_happens_in_paddle(case):
+    found = json.loads(json.dumps(model_runs.run(paddle, case)))
+    check_same(found, STORED[case], case)
