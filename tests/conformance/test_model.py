@@ -6,12 +6,14 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import paddle
 from goldens import model_runs
 
-STORED = json.loads((Path(model_runs.__file__).parent / "data" / "model.json").read_text())
+DATA = Path(model_runs.__file__).parent / "data"
+STORED = json.loads((DATA / "model.json").read_text())
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
 
 
@@ -41,3 +43,25 @@ def check_same(found, expected, where):
 def test_what_happens_is_what_happens_in_paddle(case):
     found = json.loads(json.dumps(model_runs.run(paddle, case)))
     check_same(found, STORED[case], case)
+
+
+@pytest.mark.usefixtures("fresh_programs")
+@pytest.mark.parametrize("here", ["dygraph", "static"])
+@pytest.mark.parametrize("there", ["dygraph", "static"])
+def test_training_goes_on_from_files_of_paddle(there, here):
+    path = DATA / "files" / f"model_{there}"
+    found = model_runs.in_mode(paddle, here, lambda: model_runs.loaded(paddle, path))
+    assert found == pytest.approx(STORED["files"][there], rel=1e-5)
+
+
+@pytest.mark.usefixtures("fresh_programs")
+@pytest.mark.parametrize("mode", ["dygraph", "static"])
+def test_files_hold_what_those_of_paddle_hold(mode, tmp_path):
+    path = tmp_path / "model"
+    model_runs.in_mode(paddle, mode, lambda: model_runs.saved(paddle, path))
+    for ending in (".pdparams", ".pdopt"):
+        ours = paddle.load(f"{path}{ending}", return_numpy=True)
+        theirs = paddle.load(str(DATA / "files" / f"model_{mode}{ending}"), return_numpy=True)
+        assert sorted(ours) == sorted(theirs)
+        for key, value in theirs.items():
+            np.testing.assert_allclose(ours[key], value, rtol=1e-4, atol=1e-6, err_msg=key)

@@ -329,6 +329,30 @@ def static_operations(paddle: Any) -> Any:
     return int(number), lines
 
 
+def next_losses(paddle: Any, found: Any) -> Any:
+    """The losses of three more steps, which depend on what the optimizer keeps."""
+    rows = dataset(paddle, 4)
+    x, y = (np.stack(part) for part in zip(*(rows[i] for i in range(4)), strict=True))
+    return plain([found.train_batch([x], [y])[0][0] for _ in range(3)])
+
+
+def saved(paddle: Any, path: Any) -> Any:
+    """Save a Model after some training."""
+    with paddle.utils.unique_name.guard():
+        found = model(paddle, 0.05, "Adam")
+    found.fit(dataset(paddle, 8), batch_size=4, shuffle=False, verbose=0)
+    found.save(str(path))
+    return next_losses(paddle, found)
+
+
+def loaded(paddle: Any, path: Any) -> Any:
+    """Load it into a new one."""
+    with paddle.utils.unique_name.guard():
+        found = model(paddle, 0.05, "Adam")
+    found.load(str(path))
+    return next_losses(paddle, found)
+
+
 BOTH = {"fit": fit, "shuffled": shuffled, "evaluate": evaluate, "predict": predict,
         "batches": batches, "limited": limited, "bars": bars}  # fmt: skip
 DYGRAPH = {"accumulated": accumulated, "stopped": stopped, "plateaus": plateaus,
@@ -342,13 +366,18 @@ CASES = {
 
 def run(paddle: Any, case: str) -> Any:
     """The result of a case, in its mode."""
-    if not case.startswith("static/"):
-        return plain(CASES[case](paddle))
+    mode = case.partition("/")[0]
+    return plain(in_mode(paddle, mode, lambda: CASES[case](paddle)))
+
+
+def in_mode(paddle: Any, mode: str, body: Any) -> Any:
+    if mode == "dygraph":
+        return body()
     paddle.enable_static()
     try:
         programs = paddle.static.Program(), paddle.static.Program()
         scope = paddle.static.scope_guard(paddle.static.Scope())
         with paddle.static.program_guard(*programs), scope:
-            return plain(CASES[case](paddle))
+            return body()
     finally:
         paddle.disable_static()
