@@ -308,6 +308,9 @@ KINDS: dict[str, Kind] = {
     "sections": Kind(_divided, _sections),
     "values": Kind(_held, _array),
     "sizes": Kind(_extents, _sizes),
+    "factor": _each(
+        lambda value: value[0] if value else 0.0, lambda value: [value] if value > 0 else None
+    ),
     "vector": Kind(_along, _axis),
     "number": Kind(_spelled, _number),
     "upper": _each(str.upper, str.lower),

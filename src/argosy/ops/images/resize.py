@@ -27,6 +27,13 @@ _TYPES = (
 )
 
 
+def _words_of_1x(kind: str) -> str:
+    return (
+        f"{kind.removesuffix('_v2')}(X, interp_method, out_size//OutSize:sizes, scale:factor, "
+        "align_corners, align_mode, -, data_layout:NCHW)"
+    )
+
+
 @op(
     "interpolate",
     precision=dict.fromkeys(_TYPES, Precision.EXTRA_BLACK),
@@ -35,6 +42,7 @@ _TYPES = (
         "nearest_interp_v2(X, interp_method, out_size//OutSize:sizes, scale:list, align_corners, "
         "align_mode, -, data_layout:NCHW)",
         *_TYPES[1:],
+        *(_words_of_1x(kind) for kind in _TYPES),
     ),
 )
 def interpolate(
@@ -71,6 +79,14 @@ def interpolate(
     return out.movedim(1, -1) if channel_last else out
 
 
+def _nearest_from_corners(x: Tensor, sizes: list[int]) -> Tensor:
+    for axis, size in enumerate(sizes, 2):
+        ratio = (x.shape[axis] - 1) / (size - 1) if size > 1 else 0.0
+        source = (torch.arange(size, device=x.device) * ratio + 0.5).floor().long()
+        x = x.index_select(axis, source)
+    return x
+
+
 def _engine(
     x: Tensor,
     mode: str,
@@ -79,6 +95,8 @@ def _engine(
     align_corners: bool,
     antialias: bool,
 ) -> Tensor:
+    if mode == "nearest" and align_corners:
+        return _nearest_from_corners(x, sizes)
     if mode == "nearest":
         kernel = _aten.upsample_nearest2d if len(sizes) == 2 else _aten.upsample_nearest3d
         return kernel(x, sizes, *scales)

@@ -94,12 +94,12 @@ class _Writing:
         """What is fetched is scaled by 1 before, as in Paddle's own files: its predictor may have
         the values of other operators in a layout that only the next one can read.
         """
-        ops = []
+        scales, ops = [], []
         for i, name in enumerate(self._fetches):
             target = self._program.global_block().vars[name]
             if target.raw.is_floating_point() or target.raw.dtype in (torch.int32, torch.int64):
                 out = self._space.fetched(target, i)
-                ops.append(op_desc("scale", {"X": [name]}, {"Out": [out]}, _UNCHANGED))
+                scales.append(op_desc("scale", {"X": [name]}, {"Out": [out]}, _UNCHANGED))
                 name = out
             ops.append(op_desc("fetch", {"X": [name]}, {"Out": ["fetch"]}, {"col": i}))
-        return ops
+        return [*scales, *ops]
