@@ -156,7 +156,7 @@ def multi_dot(x: list[Tensor]) -> Tensor:
     return torch.linalg.multi_dot(x)
 
 
-@op("diagonal")
+@op("diagonal", types=("diagonal(Input, offset, axis1, axis2)",))
 def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """A view of the diagonals of the planes that two axes span, as a new last axis."""
     for axis in (axis1, axis2):
@@ -167,7 +167,7 @@ def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     return torch.diagonal(x, offset, axis1, axis2)
 
 
-@op("trace")
+@op("trace", types=("trace(Input, offset, axis1, axis2)",))
 def trace(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     plane: Tensor = diagonal.fn(x, offset, axis1, axis2)
     return torch.sum(plane, -1, dtype=x.dtype)
@@ -186,6 +186,11 @@ def vector_norm(
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     return torch.linalg.vector_norm(x, p, axis, keepdim, dtype=dtype)
+
+
+@op("frobenius_norm", types=("frobenius_norm(X, dim:axes, keep_dim)",))
+def frobenius_norm(x: Tensor, axis: Any, keepdim: bool) -> Tensor:
+    return torch.linalg.vector_norm(x, 2.0, axis, keepdim)
 
 
 @op("matrix_norm", precision={"frobenius_norm": Precision.BLACK})

@@ -223,7 +223,7 @@ def normalize(x: Tensor, p: float, axis: int, epsilon: float) -> Tensor:
     return x / torch.linalg.vector_norm(x, p, axis, keepdim=True).clamp_min(epsilon)
 
 
-@op("spectral_norm")
+@op("spectral_norm", types=("spectral_norm(Weight, U, V, dim, power_iters, eps)",))
 def spectral_norm(
     weight: Tensor, u: Tensor, v: Tensor, dim: int, power_iters: int, epsilon: float
 ) -> Tensor:

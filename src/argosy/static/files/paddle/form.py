@@ -186,6 +186,8 @@ class _Call:
         given = self._variables(word, annotation)
         if given is not None:
             return given
+        if word.fixed:
+            return word.fixed[0]
         if annotation.startswith("torch.device"):
             return torch.device("cpu")  # any: a run puts its own in place
         if word.is_in(self._form.attrs):
