@@ -7,10 +7,14 @@ the ratio of the sizes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from argosy.foundation.errors import UsageError
+from argosy.ops.array.shape import ints
 from argosy.ops.table import op
 from argosy.ops.traits import Precision
 
@@ -31,26 +35,33 @@ _TYPES = (
     precision=dict.fromkeys(_TYPES, Precision.EXTRA_BLACK),
     type_of=lambda given: f"{given['mode']}_interp_v2",
     types=(
-        "nearest_interp_v2(X, interp_method, -, scale:list, align_corners, "
-        "align_mode, -, data_layout:NCHW)",
+        "nearest_interp_v2(X, interp_method, SizeTensor, scale/Scale:list, align_corners, "
+        "align_mode, -, data_layout:NCHW, -)",
         *_TYPES[1:],
     ),
 )
 def interpolate(
     x: Tensor,
     mode: str,
-    sizes: Sequence[int],
-    scales: Sequence[float] | None,
+    sizes: Any,
+    scales: Any,
     align_corners: bool,
     align_mode: int,
     antialias: bool,
     channel_last: bool,
+    recomputes: bool = False,
 ) -> Tensor:
-    """Resample to ``sizes``. ``align_mode`` 1 puts sample positions at corners instead of centres
-    (linear kinds only).
+    """Resample to ``sizes``, or by ``scales``; either may hold tensors. ``align_mode`` 1 puts
+    sample positions at corners instead of centres (linear kinds only).
+
+    With ``recomputes``, positions follow the ratio of the sizes though scales are given.
     """
     if channel_last:
         x = x.movedim(-1, 1)
+    if sizes is None:
+        sizes, scales = _scaled(x, scales, recomputes)
+    else:
+        sizes, scales = ints(sizes), None
     if "linear" in mode and align_mode == 1 and not align_corners and not antialias:
         out = _linear_from_corners(x, sizes, scales)
     else:
@@ -63,6 +74,21 @@ def interpolate(
             antialias,
         )
     return out.movedim(1, -1) if channel_last else out
+
+
+def _scaled(x: Tensor, scales: Any, recomputes: bool) -> tuple[list[int], list[float] | None]:
+    """The sizes that scales lead to, and the scales if positions follow them."""
+    if isinstance(scales, Tensor):
+        scales = scales.reshape(-1).tolist()
+    factors = [float(s) for s in scales] * (1 if len(scales) > 1 else x.ndim - 2)
+    if min(factors) <= 0:
+        raise UsageError(f"interpolate: scales must be greater than zero, but are {factors}")
+    if recomputes:
+        return [int(n * s) for n, s in zip(x.shape[2:], factors, strict=True)], None
+    # Paddle multiplies in float32, which decides where a product falls just short of a whole
+    # number.
+    products = (np.float32(n) * np.float32(s) for n, s in zip(x.shape[2:], factors, strict=True))
+    return [int(n) for n in products], factors
 
 
 def _engine(

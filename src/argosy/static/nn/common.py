@@ -216,6 +216,7 @@ def prelu(
             )
         shape, rank = list(x.shape), len(x.shape)
         slopes = [1]
+        extents: list[int] = []
         channel = -1 if data_format.endswith("C") and data_format != "NC" else 1
         if mode == "channel":
             if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
@@ -237,12 +238,12 @@ def prelu(
         with recorder.naming(aside(helper.name)):
             if mode == "channel":
                 extents = [slopes[-1]] if channel == -1 else [shape[1], *[1] * (rank - 2)]
+            if extents or not rank:
                 slope = slope.reshape(extents)
             positive, negative = x.clip(min=0.0), slope * x.clip(max=0.0)
         return positive + negative
 
 
-@recorded
 def bilinear_tensor_product(
     x: Any,
     y: Any,
@@ -269,7 +270,6 @@ def bilinear_tensor_product(
 _FORMATS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
 
-@recorded
 def conv2d(
     input: Any,
     num_filters: int,
@@ -295,7 +295,6 @@ def conv2d(
     )  # fmt: skip
 
 
-@recorded
 def conv3d(
     input: Any,
     num_filters: int,
@@ -321,7 +320,6 @@ def conv3d(
     )  # fmt: skip
 
 
-@recorded
 def row_conv(
     input: Any, future_context_size: int, param_attr: Any = None, act: str | None = None
 ) -> Any:
@@ -423,7 +421,6 @@ def divided(call: str, channels: int, num_filters: int, groups: int | None) -> i
 # -- transposed convolutions -----------------------------------------------------------------------
 
 
-@recorded
 def conv2d_transpose(
     input: Any,
     num_filters: int,
@@ -458,7 +455,6 @@ def conv2d_transpose(
     )  # fmt: skip
 
 
-@recorded
 def conv3d_transpose(
     input: Any,
     num_filters: int,
@@ -572,7 +568,6 @@ def _items(value: Any) -> list[Any]:
 # -- normalisation ---------------------------------------------------------------------------------
 
 
-@recorded
 def batch_norm(
     input: Any,
     act: str | None = None,
@@ -664,7 +659,6 @@ def layer_norm(
         return activate(out, act)
 
 
-@recorded
 def group_norm(
     input: Any,
     groups: int,
@@ -695,7 +689,6 @@ def group_norm(
         return activate(out, act)
 
 
-@recorded
 def instance_norm(
     input: Any,
     epsilon: float = 1e-05,
@@ -788,7 +781,6 @@ def data_norm(
         return activate(out, act)
 
 
-@recorded
 def spectral_norm(
     weight: Any, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
 ) -> Any:
