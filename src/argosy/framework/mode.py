@@ -8,6 +8,7 @@ mode is always dynamic and ``enable_static`` says what is missing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from argosy.foundation.errors import InternalError, NotSupported
@@ -37,10 +38,12 @@ class _Switch:
         "_repeat",
         "_startup_seed",
         "is_static",
+        "lasting",
     )
 
     def __init__(self) -> None:
         self.is_static = False
+        self.lasting: ExitStack | None = None  # a guard of dygraph, open until static mode
         self._load: Callable[[], object] | None = None
         self._on_enable: Callable[[], None] | None = None
         self._on_disable: Callable[[], None] | None = None
@@ -119,6 +122,12 @@ class _Switch:
         self._on_enable()
         self.is_static = True
 
+    def close_lasting(self) -> None:
+        """Leave the guard of dygraph that was opened for good, and with it what it changed."""
+        opened, self.lasting = self.lasting, None
+        if opened is not None:
+            opened.close()
+
     def disable(self) -> None:
         if self.is_static and self._on_disable is not None:
             self._on_disable()
@@ -127,6 +136,7 @@ class _Switch:
 
 switch = _Switch()
 register("static mode", switch, attributes=("is_static",), reset=switch.disable)
+register("guard of enable_dygraph", switch, attributes=("lasting",), reset=switch.close_lasting)
 
 
 def in_dynamic_mode() -> bool:
@@ -148,6 +158,7 @@ in_dynamic_or_pir_mode = in_dynamic_mode
 
 def enable_static() -> None:
     """Record ops into the default program from now on instead of running them."""
+    switch.close_lasting()
     switch.enable()
 
 

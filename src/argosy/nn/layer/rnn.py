@@ -312,6 +312,11 @@ class RNNBase(LayerList):
                         self, f"{name}_l{i // self.num_directions}{suffix}", getattr(cell, name)
                     )
 
+    @property
+    def could_use_cudnn(self) -> bool:
+        """Whether one kernel could run it: every cell has its two weights and two biases."""
+        return len(self.parameters()) == 4 * self.num_layers * self.num_directions
+
     def flatten_parameters(self) -> None:
         """Kept for Paddle's sake: the fused op takes the parameters as they are."""
 

@@ -16,7 +16,10 @@ from argosy.ops.traits import Precision
 @op(
     "full",
     layer="fill_constant fill_constant",
-    types=("fill_constant(shape/ShapeTensorList, value/ValueTensor, dtype:dtype, -)",),
+    types=(
+        "fill_constant(shape/ShapeTensorList/ShapeTensor, value/ValueTensor:number, "
+        "dtype:dtype, -)",
+    ),
 )
 def full(shape: Any, value: Any, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
     size = ints(shape)

@@ -24,7 +24,7 @@ from argosy.ops.traits import Precision, Rows
     "reshape",
     precision=Precision.GRAY,
     is_reshape=True,
-    types=("reshape2(X, shape/ShapeTensor) -> Out, XShape",),
+    types=("reshape2(X, shape/ShapeTensor/Shape) -> Out, XShape",),
 )
 def reshape(x: Tensor, shape: Any) -> Tensor:
     return x.reshape(resolve_shape(x, shape))
@@ -130,7 +130,11 @@ def squeeze(x: Tensor, axes: Any = None) -> Tensor:
     return x.squeeze(tuple(wanted)) if wanted else x.squeeze()
 
 
-@op("unsqueeze", is_reshape=True, types=("unsqueeze2(X, axes/AxesTensorList:list) -> Out, XShape",))
+@op(
+    "unsqueeze",
+    is_reshape=True,
+    types=("unsqueeze2(X, axes/AxesTensorList/AxesTensor:list) -> Out, XShape",),
+)
 def unsqueeze(x: Tensor, axes: Any) -> Tensor:
     """Insert axes of extent 1 one after the other, each counted in the result of the one before."""
     if axes.__class__ is int:
@@ -184,7 +188,7 @@ def pin_memory(x: Tensor) -> Tensor:
     return x.pin_memory()
 
 
-@op("expand", layer="expand", types=("expand_v2(X, shape/expand_shapes_tensor)",))
+@op("expand", layer="expand", types=("expand_v2(X, shape/expand_shapes_tensor/Shape)",))
 def expand(x: Tensor, shape: Any) -> Tensor:
     return torch.expand_copy(x, ints(shape))
 
@@ -196,8 +200,8 @@ def expand_as(x: Tensor, y: Tensor) -> Tensor:
 
 @op(
     "tile",
-    types=("tile(X, repeat_times/repeat_times_tensor)",),
-    fluid="expand(X, expand_times/expand_times_tensor)",
+    types=("tile(X, repeat_times/repeat_times_tensor/RepeatTimes)",),
+    fluid="expand(X, expand_times/expand_times_tensor/ExpandTimes)",
 )
 def tile(x: Tensor, repeat_times: Any) -> Tensor:
     return torch.tile(x, ints(repeat_times))
@@ -234,7 +238,10 @@ def slices(
 @op(
     "slice",
     precision=Precision.GRAY,
-    types=("slice(Input, axes, starts/StartsTensorList, ends/EndsTensorList, decrease_axis:list)",),
+    types=(
+        "slice(Input, axes, starts/StartsTensorList/StartsTensor, "
+        "ends/EndsTensorList/EndsTensor, decrease_axis:list)",
+    ),
 )
 def slice_axes(
     x: Tensor, axes: list[int], starts: Any, ends: Any, decrease_axis: Sequence[int] = ()
@@ -261,8 +268,8 @@ def slice_axes(
 @op(
     "strided_slice",
     types=(
-        "strided_slice(Input, axes, starts/StartsTensorList, ends/EndsTensorList, "
-        "strides/StridesTensorList)",
+        "strided_slice(Input, axes, starts/StartsTensorList/StartsTensor, "
+        "ends/EndsTensorList/EndsTensor, strides/StridesTensorList/StridesTensor)",
     ),
 )
 def strided_slice(x: Tensor, axes: list[int], starts: Any, ends: Any, strides: Any) -> Tensor:

@@ -35,7 +35,9 @@ def _require_float(dtype: torch.dtype, call: str) -> None:
     "uniform",
     layer="uniform",
     is_random=True,
-    types=("uniform_random(shape/ShapeTensorList, min, max, dtype:dtype, -, seed)",),
+    types=(
+        "uniform_random(shape/ShapeTensorList/ShapeTensor, min, max, dtype:dtype, -, seed)",
+    ),
 )
 def uniform(
     shape: Any,
@@ -54,7 +56,9 @@ def uniform(
     "gaussian",
     layer="gaussian",
     is_random=True,
-    types=("gaussian_random(shape/ShapeTensorList, mean, std, dtype:dtype, -, seed)",),
+    types=(
+        "gaussian_random(shape/ShapeTensorList/ShapeTensor, mean, std, dtype:dtype, -, seed)",
+    ),
 )
 def gaussian(
     shape: Any,
@@ -82,7 +86,11 @@ def sampling_id(x: Tensor, low: float, high: float, seed: int) -> Tensor:
     return (x.cumsum(1) <= drawn).sum(1).clamp(max=x.shape[1] - 1)
 
 
-@op("randint", is_random=True, types=("randint(low, high, shape/ShapeTensorList, dtype:dtype, -)",))
+@op(
+    "randint",
+    is_random=True,
+    types=("randint(low, high, shape/ShapeTensorList/ShapeTensor, dtype:dtype, -)",),
+)
 def randint(
     low: int, high: int, shape: Any, dtype: torch.dtype, device: torch.device | None = None
 ) -> Tensor:

@@ -63,8 +63,8 @@ def pad2d(
     "global_pool",
     types=(
         "pool2d(X, pooling_type, data_format:NCHW, global_pooling=True, adaptive=False, "
-        "ksize=[-1, -1], strides=[1, 1], paddings=[0, 0], padding_algorithm='EXPLICIT', "
-        "ceil_mode=False, exclusive=True)",
+        "ksize~[-1, -1], strides~[1, 1], paddings~[0, 0], padding_algorithm~'EXPLICIT', "
+        "ceil_mode~False, exclusive~True)",
         "pool3d",
     ),
     layer="pool2d",

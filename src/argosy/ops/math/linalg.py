@@ -176,7 +176,7 @@ def trace(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 @op(
     "vector_norm",
     precision={"pnorm": Precision.BLACK},
-    types=("p_norm(X, porder, axis, keepdim, -)",),
+    types=("p_norm(X, porder, axis:vector, keepdim, -, epsilon~1e-12)",),
 )
 def vector_norm(
     x: Tensor,

@@ -20,7 +20,7 @@ class SpecialKind:
     may_skip_block: bool = False  # what its block writes may stay as it was
     calls_script: bool = False  # errors of the function that it calls are the script's own
 
-    def slot(self, param: str) -> str:
+    def slot(self, param: str, is_whole: bool = False) -> str:
         """Paddle's word for an argument."""
         return dict(zip(self.params, self.slots, strict=False)).get(param, param)
 
