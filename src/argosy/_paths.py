@@ -129,7 +129,7 @@ def _is_module(package: ModuleType, attribute: str) -> bool:
     """
     return (
         "__path__" in package.__dict__
-        and not attribute.startswith("_")
+        and not attribute.startswith("__")
         and importlib.util.find_spec(f"{package.__name__}.{attribute}") is not None
     )
 

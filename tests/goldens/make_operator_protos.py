@@ -23,19 +23,21 @@ except ImportError:
 ROOT = Path(__file__).resolve().parents[2]
 PATH = ROOT / "src" / "argosy" / "static" / "files" / "paddle" / "operators.txt"
 
-KINDS = (
-    "INT FLOAT STRING INTS FLOATS STRINGS BOOLEAN BOOLEANS BLOCK LONG BLOCKS LONGS FLOAT64S VAR "
-    "VARS FLOAT64 SCALAR SCALARS"
-).split()
+KINDS = """
+    INT FLOAT STRING INTS FLOATS STRINGS BOOLEAN BOOLEANS BLOCK LONG BLOCKS LONGS FLOAT64S VAR
+    VARS FLOAT64 SCALAR SCALARS
+""".split()  # noqa: SIM905
 # Operators of gradients, of passes, of other devices and of several processes.
 LEFT_OUT = re.compile(
     r".*_grad|.*_grad2|.*_p|.*_xpu|.*_mkldnn|.*(fus|quant|push|pull|nccl|heter|hccl|bkcl).*|c_.*|"
     r"(send|recv|partial|distributed|dist|fake|moe|listen|fetch_b|prefetch|checkpoint|gen)_?.*"
 )
 # What an operator has in each of its types, and what says how it runs.
-GENERAL = set(
-    "op_role op_role_var op_namescope op_callstack op_device with_quant_attr use_mkldnn use_cudnn "
-    "use_quantizer mkldnn_data_type is_test_mkldnn".split()
+GENERAL = frozenset(
+    """
+    op_role op_role_var op_namescope op_callstack op_device with_quant_attr use_mkldnn use_cudnn
+    use_quantizer mkldnn_data_type is_test_mkldnn
+    """.split()  # noqa: SIM905
 )
 
 

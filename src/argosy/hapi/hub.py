@@ -5,15 +5,20 @@ Differs from Paddle: nothing is fetched, so a folder must be on this machine, ``
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import sys
 from builtins import list as List
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
+from argosy.device import get_device, set_device
+from argosy.foundation import env
 from argosy.foundation.errors import NotSupported, UsageError
+from argosy.framework.io import load as read
+from argosy.utils.download import get_path_from_url
 
 __all__: List[str] = []
 
@@ -51,6 +56,41 @@ def load(
     if missing:
         raise HubError(f"hub.load: Missing dependencies: {', '.join(missing)}")
     return _entry("load", module, model)(**kwargs)
+
+
+def get_dir() -> str:
+    """The folder for what hubs of Paddle's cache."""
+    return os.path.join(env.home(), "hub")
+
+
+@contextlib.contextmanager
+def device_guard(device: str = "cpu", dev_id: int = 0) -> Iterator[None]:
+    """Make tensors on a device meanwhile."""
+    before = get_device()
+    set_device(device if device == "cpu" else f"{device}:{dev_id}")
+    try:
+        yield
+    finally:
+        set_device(before)
+
+
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    map_location: str | None = None,
+) -> Any:
+    """The weights in the file that ``url`` ends with, or ``file_name``, in ``model_dir`` or below
+    ``get_dir()``; ``map_location`` "numpy" or "np" gives arrays, else Tensors on that device.
+    """
+    if check_hash:
+        raise NotSupported("hub.load_state_dict_from_url: check_hash=True: files are taken as is")
+    path = get_path_from_url(file_name or url, model_dir or os.path.join(get_dir(), "checkpoints"))
+    if map_location in ("numpy", "np"):
+        return read(path, return_numpy=True)
+    with device_guard(map_location) if map_location else contextlib.nullcontext():
+        return read(path)
 
 
 def _entries(call: str, repo_dir: str, source: str) -> ModuleType:

@@ -10,7 +10,7 @@ as in ``shape/ShapeTensorList/ShapeTensor``; ``-`` has no word. ``name:kind`` sa
 (``KINDS``). ``name=value`` behind the parameters is an attribute that the type always has with this
 value here; of several ops of one type it tells which is meant. ``name~value`` is one that computes
 nothing here: written so, and read whatever it is. ``name=dtype(X)`` is the dtype of what that slot
-takes. Behind the arrow are the slots of the results, ``Out*`` for all of them,
+takes. Behind the arrow are the slots of the results, ``Out*`` for all of them or all but the first,
 ``MeanOut=mean`` for one that is a parameter changed in place, and then those that only Paddle's own
 gradients read. What is left out is ``x`` -> ``X`` for slots, the parameter's own name for
 attributes, ``Out``.
@@ -52,7 +52,7 @@ class Word(NamedTuple):
 
     def is_in(self, attrs: Mapping[str, Any]) -> bool:
         """Whether attributes have a value for it."""
-        return bool(self.attr) and (self.attr in attrs or self.kind == "values")
+        return bool(self.attr) and (self.attr in attrs or self.kind in ("values", "sizes"))
 
     def read(self, attrs: Mapping[str, Any]) -> Any:
         """Its value."""
@@ -72,6 +72,7 @@ class Spelling(NamedTuple):
     changed: dict[str, str]  # output slots by the parameters that are changed in place
     is_list: bool
     fillers: frozenset[str] = frozenset()
+    rest: str = ""  # the slot, behind that of the first result, which has all others
 
     def slot(self, parameter: str, is_whole: bool = False) -> str:
         """The input slot that takes the variables of a parameter; where ``is_whole``, the one
@@ -84,6 +85,8 @@ class Spelling(NamedTuple):
         """The variables that a call makes, by output slot."""
         if self.is_list:
             return {self.outputs[0]: list(names)}
+        if self.rest:
+            return {self.outputs[0]: list(names[:1]), self.rest: list(names[1:])}
         slots = [*self.outputs, *(f"Out{i}" for i in range(len(self.outputs), len(names)))]
         return {slot: [name] for slot, name in zip(slots, names, strict=False)}
 
@@ -154,6 +157,7 @@ def parsed(text: str, params: tuple[str, ...]) -> Spelling:
         changed,
         found[0].endswith("*"),
         frozenset(name for name, sign, _ in fixed if sign == "~"),
+        next((name.rstrip("*") for name in outputs[1:2] if name.endswith("*")), ""),
     )
 
 
@@ -243,6 +247,19 @@ def _array(name: str, attrs: Mapping[str, Any]) -> np.ndarray:
     return np.asarray(held).reshape(attrs["shape"])
 
 
+_SIZES = ("out_d", "out_h", "out_w")
+
+
+def _extents(name: str, value: Any) -> dict[str, Any]:
+    given = [-1, -1, -1, *_listed(value)][-3:]
+    return dict(zip(_SIZES, given, strict=True))
+
+
+def _sizes(name: str, attrs: Mapping[str, Any]) -> list[int] | None:
+    found = [attrs.get(key, -1) for key in _SIZES]
+    return [n for n in found if n > 0] or None
+
+
 def _along(name: str, value: Any) -> dict[str, Any]:
     axes = _listed(value)
     return {name: axes[0] if axes else -1, "asvector": not axes}
@@ -285,9 +302,15 @@ def _dtype(value: Any) -> torch.dtype:
 KINDS: dict[str, Kind] = {
     "": Kind(_plain, lambda name, attrs: attrs[name]),
     "list": _each(_listed, _listed),
+    "some": _each(_listed, lambda value: _listed(value) or None),
+    "any": _each(lambda value: _listed(value) if any(value) else [], _listed),
     "axes": Kind(_reduced, _axes),
     "sections": Kind(_divided, _sections),
     "values": Kind(_held, _array),
+    "sizes": Kind(_extents, _sizes),
+    "factor": _each(
+        lambda value: value[0] if value else 0.0, lambda value: [value] if value > 0 else None
+    ),
     "vector": Kind(_along, _axis),
     "number": Kind(_spelled, _number),
     "upper": _each(str.upper, str.lower),
@@ -298,5 +321,6 @@ KINDS: dict[str, Kind] = {
     ),
     "NCHW": _layout("NCHW", "NHWC"),
     "NCDHW": _layout("NCDHW", "NDHWC"),
+    "gelu": _each(lambda value: value == "tanh", lambda value: "tanh" if value else "none"),
     "dropout": _choice("downgrade_in_infer", "upscale_in_train"),
 }

@@ -18,6 +18,7 @@ from argosy.ops.fluid import product as product_ops
 from argosy.ops.fluid import reduction as reduction_ops
 from argosy.ops.fluid import shape as shape_ops
 from argosy.ops.math import elementwise as elementwise_ops
+from argosy.ops.nn import norm as norm_ops
 from argosy.ops.nn.dropout import seeded_dropout
 from argosy.ops.table import Op
 from argosy.static.nn import common
@@ -190,7 +191,7 @@ def lrn(
             "fluid.layers.lrn: needs 4 dimensions and an odd n, but received the shape "
             f"{list(input.shape)} and n={n}"
         )
-    return F.local_response_norm(input, n, alpha * n, beta, k, data_format)
+    return apply(norm_ops.lrn, input, n, alpha, beta, k, data_format == "NHWC")
 
 
 # -- two tensors

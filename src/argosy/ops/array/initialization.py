@@ -33,8 +33,7 @@ def _generator(seed: int) -> torch.Generator | None:
     "fill_constant",
     precision=Precision.GRAY,
     types=(
-        "fill_constant(shape/ShapeTensorList/ShapeTensor, value/ValueTensor:number, "
-        "dtype:dtype)",
+        "fill_constant(shape/ShapeTensorList/ShapeTensor, value/ValueTensor:number, dtype:dtype)",
     ),
 )
 def fill_constant(shape: Sequence[int], value: float, dtype: torch.dtype) -> Tensor:
@@ -63,9 +62,7 @@ def uniform_random(
     "gaussian_random",
     is_random=True,
     precision=Precision.GRAY,
-    types=(
-        "gaussian_random(shape/ShapeTensorList/ShapeTensor, mean, std, dtype:dtype, seed)",
-    ),
+    types=("gaussian_random(shape/ShapeTensorList/ShapeTensor, mean, std, dtype:dtype, seed)",),
 )
 def gaussian_random(
     shape: Sequence[int], mean: float, std: float, dtype: torch.dtype, seed: int = 0

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from argosy.foundation.errors import OutOfRange, RankError, UsageError
 from argosy.ops.array.shape import axis_in, ints
-from argosy.ops.table import define, op
-from argosy.ops.traits import Precision, Rows
+from argosy.ops.table import define, get, op
+from argosy.ops.traits import Precision, Record, Rows
 
 
 @op(
@@ -338,7 +338,12 @@ real = define("real", torch.real, ("x",))
 imag = define("imag", torch.imag, ("x",))
 
 
-@op("shape", rows=Rows.OTHER, types=("shape(Input)",))
+def _shape_parts(record: Record, x: Any) -> Any:
+    """Paddle's operator counts in 32 bits."""
+    return record(cast, record(get("fluid_shape"), x), torch.int64)
+
+
+@op("shape", rows=Rows.OTHER, types=("shape(Input)",), file_parts=_shape_parts)
 def shape(x: Tensor) -> Tensor:
     return torch.tensor(list(x.shape), dtype=torch.int64)
 

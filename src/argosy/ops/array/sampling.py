@@ -35,9 +35,7 @@ def _require_float(dtype: torch.dtype, call: str) -> None:
     "uniform",
     layer="uniform",
     is_random=True,
-    types=(
-        "uniform_random(shape/ShapeTensorList/ShapeTensor, min, max, dtype:dtype, -, seed)",
-    ),
+    types=("uniform_random(shape/ShapeTensorList/ShapeTensor, min, max, dtype:dtype, -, seed)",),
 )
 def uniform(
     shape: Any,
@@ -56,9 +54,7 @@ def uniform(
     "gaussian",
     layer="gaussian",
     is_random=True,
-    types=(
-        "gaussian_random(shape/ShapeTensorList/ShapeTensor, mean, std, dtype:dtype, -, seed)",
-    ),
+    types=("gaussian_random(shape/ShapeTensorList/ShapeTensor, mean, std, dtype:dtype, -, seed)",),
 )
 def gaussian(
     shape: Any,

@@ -30,14 +30,22 @@ _TYPES = (
 )
 
 
+def _words_of_1x(kind: str) -> str:
+    return (
+        f"{kind.removesuffix('_v2')}(X, interp_method, out_size//OutSize:sizes, scale:factor, "
+        "align_corners, align_mode, -, data_layout:NCHW)"
+    )
+
+
 @op(
     "interpolate",
     precision=dict.fromkeys(_TYPES, Precision.EXTRA_BLACK),
     type_of=lambda given: f"{given['mode']}_interp_v2",
     types=(
-        "nearest_interp_v2(X, interp_method, SizeTensor, scale/Scale:list, align_corners, "
-        "align_mode, -, data_layout:NCHW, -)",
+        "nearest_interp_v2(X, interp_method, out_size/SizeTensor/OutSize:sizes, "
+        "scale/Scale/Scale:list, align_corners, align_mode, -, data_layout:NCHW, -)",
         *_TYPES[1:],
+        *(_words_of_1x(kind) for kind in _TYPES),
     ),
 )
 def interpolate(
@@ -47,8 +55,8 @@ def interpolate(
     scales: Any,
     align_corners: bool,
     align_mode: int,
-    antialias: bool,
-    channel_last: bool,
+    antialias: bool = False,
+    channel_last: bool = False,
     recomputes: bool = False,
 ) -> Tensor:
     """Resample to ``sizes``, or by ``scales``; either may hold tensors. ``align_mode`` 1 puts
@@ -60,8 +68,7 @@ def interpolate(
         x = x.movedim(-1, 1)
     if sizes is None:
         sizes, scales = _scaled(x, scales, recomputes)
-    else:
-        sizes, scales = ints(sizes), None
+    sizes = ints(sizes)
     if "linear" in mode and align_mode == 1 and not align_corners and not antialias:
         out = _linear_from_corners(x, sizes, scales)
     else:
@@ -91,6 +98,14 @@ def _scaled(x: Tensor, scales: Any, recomputes: bool) -> tuple[list[int], list[f
     return [int(n) for n in products], factors
 
 
+def _nearest_from_corners(x: Tensor, sizes: list[int]) -> Tensor:
+    for axis, size in enumerate(sizes, 2):
+        ratio = (x.shape[axis] - 1) / (size - 1) if size > 1 else 0.0
+        source = (torch.arange(size, device=x.device) * ratio + 0.5).floor().long()
+        x = x.index_select(axis, source)
+    return x
+
+
 def _engine(
     x: Tensor,
     mode: str,
@@ -99,6 +114,8 @@ def _engine(
     align_corners: bool,
     antialias: bool,
 ) -> Tensor:
+    if mode == "nearest" and align_corners:
+        return _nearest_from_corners(x, sizes)
     if mode == "nearest":
         kernel = _aten.upsample_nearest2d if len(sizes) == 2 else _aten.upsample_nearest3d
         return kernel(x, sizes, *scales)

@@ -5,17 +5,48 @@ columns.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as torch_f
 
 from argosy.foundation.errors import UsageError
+from argosy.ops.array.manipulation import squeeze, unsqueeze
+from argosy.ops.array.shape import ints
 from argosy.ops.nn.window import Pairs, for_engine
 from argosy.ops.table import op
+from argosy.ops.traits import Record
 
 
-@op("pad", types=("pad3d",))
+@op(
+    "pad_volume",
+    types=("pad3d(X, paddings//Paddings, mode, value, data_format:NCDHW)",),
+)
+def pad_volume(
+    x: Tensor, paddings: Any, mode: str, value: float = 0.0, channel_last: bool = False
+) -> Tensor:
+    """Pad [batch, channels, depth, height, width]; ``paddings`` begin with the last axis."""
+    pairs = [[left, right] for left, right in zip(*[iter(ints(paddings))] * 2, strict=True)]
+    inner = [n for pair in reversed(pairs) for n in pair]
+    outer = [0, 0]
+    padding = [*outer, *inner, *outer] if channel_last else [*outer, *outer, *inner]
+    return pad.fn(x, padding, mode, value)  # type: ignore[no-any-return]
+
+
+def _pad_parts(record: Record, x: Any, padding: Sequence[int], mode: str, value: float) -> Any:
+    """Paddle pads volumes: axes are added before the first and taken away behind it."""
+    if x.ndim not in (3, 4, 5) or any(padding[:4]):
+        return NotImplemented
+    added = list(range(2, 7 - x.ndim))
+    volume = record(unsqueeze, x, added) if added else x
+    pairs = [list(padding[i : i + 2]) for i in range(4, len(padding), 2)]
+    paddings = [n for pair in reversed(pairs) for n in pair] + [0] * (2 * len(added))
+    out = record(pad_volume, volume, paddings, mode, value, False)
+    return record(squeeze, out, added) if added else out
+
+
+@op("pad", types=("pad3d",), file_parts=_pad_parts)
 def pad(x: Tensor, padding: Sequence[int], mode: str, value: float) -> Tensor:
     """Pad with (before, after) for every axis, first axis first; negative amounts cut."""
     pairs = [(padding[2 * i], padding[2 * i + 1]) for i in range(x.ndim)]

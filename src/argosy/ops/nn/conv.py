@@ -122,7 +122,9 @@ def _transpose(n: int, engine: Callable[..., Tensor], **traits: Any) -> Op:
             for i in range(n)
         ]
         extra = (
-            output_padding if output_size is None else _extra(name, output_size, natural, stride)
+            list(output_padding) or [0] * n
+            if output_size is None
+            else _extra(name, output_size, natural, stride)
         )
         if is_symmetric(pairs):
             out = engine(x, weight, bias, stride, [p for p, _ in pairs], extra, groups, dilation)
@@ -179,8 +181,8 @@ conv2d_transpose = _transpose(
     2,
     torch.conv_transpose2d,
     types=(
-        "conv2d_transpose(Input, Filter, Bias, strides, paddings:padding, output_padding:list, "
-        "output_size:list, dilations, groups, data_format:NCHW) -> Output",
+        "conv2d_transpose(Input, Filter, Bias, strides, paddings:padding, output_padding:any, "
+        "output_size:some, dilations, groups, data_format:NCHW) -> Output",
         "depthwise_conv2d_transpose",
     ),
     layer="conv2d_transpose",
@@ -190,8 +192,8 @@ conv3d_transpose = _transpose(
     3,
     torch.conv_transpose3d,
     types=(
-        "conv3d_transpose(Input, Filter, Bias, strides, paddings:padding, output_padding:list, "
-        "output_size:list, dilations, groups, data_format:NCDHW) -> Output",
+        "conv3d_transpose(Input, Filter, Bias, strides, paddings:padding, output_padding:any, "
+        "output_size:some, dilations, groups, data_format:NCDHW) -> Output",
     ),
     layer="conv3d_transpose",
     parts=_parts(3, is_transpose=True),

@@ -16,7 +16,11 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from argosy.foundation.errors import UsageError
+from argosy.ops.array.creation import full
+from argosy.ops.array.manipulation import slice_axes, transpose
+from argosy.ops.fluid.shape import shape
 from argosy.ops.table import op
+from argosy.ops.traits import Record
 
 
 @op("simple_rnn_cell")
@@ -101,7 +105,75 @@ def rnn_hold_finished(new: Tensor, old: Tensor, lengths: Tensor, step: int) -> T
     return torch.where(running.to(new.device), new, old)
 
 
-@op("rnn", is_random=True, test_attrs={"is_training": False})
+@op(
+    "time_major_rnn",
+    is_random=True,
+    test_attrs={"is_test": True},
+    types=(
+        "rnn(Input, PreState, WeightList, SequenceLength, mode, num_layers, is_bidirec, "
+        "dropout_prob, is_test, input_size, hidden_size, seed~0) -> "
+        "Out, State*, DropoutState, Reserve",
+    ),
+)
+def time_major_rnn(
+    x: Tensor,
+    states: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    lengths: Tensor | None,
+    mode: str,
+    num_layers: int,
+    is_bidirectional: bool,
+    dropout: float,
+    is_test: bool,
+    input_size: int,
+    hidden_size: int,
+) -> tuple[Tensor, ...]:
+    """As ``rnn`` with the steps in front; of ``weights`` all matrices stand before all biases."""
+    half = len(weights) // 2
+    matrices, biases = weights[:half], weights[half:]
+    pairs = range(0, half, 2)
+    ordered = [w for i in pairs for w in (*matrices[i : i + 2], *biases[i : i + 2])]
+    return rnn.fn(  # type: ignore[no-any-return]
+        x, states, ordered, lengths, mode, num_layers, is_bidirectional, dropout, not is_test, True
+    )
+
+
+def _file_parts(
+    record: Record,
+    x: Any,
+    states: Sequence[Any],
+    weights: Sequence[Any],
+    lengths: Any,
+    mode: str,
+    num_layers: int,
+    is_bidirectional: bool,
+    dropout: float,
+    is_training: bool,
+    time_major: bool,
+) -> Any:
+    num_stacks = num_layers * (2 if is_bidirectional else 1)
+    if len(weights) != 4 * num_stacks or any(w is None for w in weights):
+        return NotImplemented  # Paddle's operator has no projection
+    hidden = weights[1].shape[1]
+    steps = x if time_major else record(transpose, x, [1, 0, 2])
+    if not states:
+        batch = record(slice_axes, record(shape, steps), [0], [1], [2], [0])
+        first = record(full, [num_stacks, batch, hidden], 0.0, x.raw.dtype, torch.device("cpu"))
+        states = [first] * (2 if mode == "LSTM" else 1)
+    ordered = [w for i in (0, 2) for n in range(num_stacks) for w in weights[4 * n + i :][:2]]
+    out, *final = record(
+        time_major_rnn, steps, list(states), ordered, lengths, mode, num_layers, is_bidirectional,
+        dropout, not is_training, x.shape[-1], hidden
+    )  # fmt: skip
+    return (out if time_major else record(transpose, out, [1, 0, 2]), *final)
+
+
+@op(
+    "rnn",
+    is_random=True,
+    test_attrs={"is_training": False},
+    file_parts=_file_parts,
+)
 def rnn(
     x: Tensor,
     states: Sequence[Tensor],

@@ -17,6 +17,7 @@ from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Normal, XavierUniform
 from argosy.ops.fluid.lookup import lookup_table
+from argosy.ops.nn import continuous_value as value_ops
 from argosy.ops.nn import data_norm as data_ops
 from argosy.ops.nn import norm as ops
 from argosy.ops.nn import row_convolution as row_ops
@@ -41,6 +42,7 @@ from argosy.utils import convert_to_list
 __all__ = [
     "batch_norm",
     "bilinear_tensor_product",
+    "continuous_value_model",
     "conv2d",
     "conv2d_transpose",
     "conv3d",
@@ -712,6 +714,16 @@ def instance_norm(
             weight = _scale(helper, param_attr, size, input.dtype)
             bias = helper.create_parameter(bias_attr, size, input.dtype, is_bias=True)
         return F.instance_norm(input, None, None, weight, bias, eps=epsilon)
+
+
+def continuous_value_model(input: Any, cvm: Any, use_cvm: bool = True) -> Any:
+    """``input`` [rows, 2 + n] with shows and clicks, its first columns, as logarithms of counts and
+    of the rate; without them if not ``use_cvm``.
+
+    ``cvm`` [rows, 2] are the counts, which are passed back in the place of gradients: a server's
+    table adds them up.
+    """
+    return apply(value_ops.cvm, input, cvm, use_cvm)
 
 
 @recorded

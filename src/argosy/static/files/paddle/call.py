@@ -8,12 +8,14 @@ changes the result, makes the operator one that cannot be written.
 from __future__ import annotations
 
 import inspect
+import struct
 from typing import Any
 
 import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported
+from argosy.ops.array.creation import arange
 from argosy.ops.spelling import Spelling
 from argosy.static.files.paddle import attribute, proto
 from argosy.static.files.paddle.proto import OpProto
@@ -60,10 +62,14 @@ def _slots(slots: dict[str, list[str]]) -> list[Desc]:
     return [{"parameter": name, "arguments": slots[name]} for name in sorted(slots)]
 
 
-def constant(name: str, value: int, dtype: torch.dtype) -> Desc:
-    """The operator that makes a variable of one integer."""
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float))
+
+
+def constant(name: str, value: float, dtype: torch.dtype, shape: list[int]) -> Desc:
+    """The operator that makes a variable of one number."""
     attrs = {
-        "shape": [1],
+        "shape": shape,
         "dtype": int(dtypes.CODE_BY_TORCH[dtype]),
         "value": float(value),
         "str_value": str(value),
@@ -80,7 +86,12 @@ def written(operator: Operator, space: Space) -> list[Desc]:
         raise NoWords("Paddle has no operator of this type")
     if ONLY_IF in operator.kwargs:
         raise NoWords("it runs under a condition")
-    return _Written(operator, found, space).run()
+    try:
+        return _Written(operator, found, space).run()
+    except NoWords:
+        raise
+    except (TypeError, ValueError, struct.error) as error:
+        raise NoWords(f"it has an attribute of another kind than Paddle's: {error}") from error
 
 
 class _Written:
@@ -119,6 +130,8 @@ class _Written:
                     raise NoWords(f"Paddle's operator takes no {name!r}")
                 continue
             default = parameters[name].default if name in parameters else inspect.Parameter.empty
+            if word.slot in self._proto.inputs and is_number(value):
+                continue  # becomes a variable
             if not word.attr and value != default and value not in (False, 0, [], ()):
                 raise NoWords(f"Paddle's operator takes no {name}={value!r:.40}")
 
@@ -126,7 +139,7 @@ class _Written:
         """A dtype without a word is what the operator makes of its inputs."""
         find = self._operator.block.find_var_recursive
         given = [find(name) for name in self._operator.input_arg_names]
-        if not any(v is not None and v.raw.dtype is dtype for v in given):
+        if given and not any(v is not None and v.raw.dtype is dtype for v in given):
             raise NoWords(f"Paddle's operator takes no dtype {dtypes.name_of(dtype)!r}")
 
     # -- slots
@@ -141,20 +154,24 @@ class _Written:
             for slot, names in self._operator.input_slots.items()
         }
         attrs: dict[str, Any] = {}
+        needed = [slot for slot in self._proto.inputs if slot not in self._proto.optional]
         for name, value in self._operator.named_args.items():
             word = self._words.words.get(name)
-            if word is None or not names_in(value):
+            if word is None:
+                continue
+            if is_number(value) and word.slot in needed:
+                slots[word.slot] = [self._number(value)]
+            if not names_in(value):
                 continue
             self._refuse_scaled(value)
             if word.attr and isinstance(value, (list, tuple)):
-                slots[word.slot] = [self._entry(item) for item in value]
+                slots[word.slot] = self._entries(value)
                 attrs[word.attr] = [-1 if names_in(item) else int(item) for item in value]
             if word.attr in ("starts", "ends") and "infer_flags" in self._proto.attrs:
                 attrs["infer_flags"] = [-1] * len(self._operator.slot_attrs.get("axes", [0]))
         unknown = [slot for slot in slots if slots[slot] and slot not in self._proto.inputs]
         if unknown:
             raise NoWords(f"Paddle's operator has no input {unknown[0]!r}")
-        needed = (slot for slot in self._proto.inputs if slot not in self._proto.optional)
         missing = [slot for slot in needed if not slots.get(slot)]
         if missing:
             raise NoWords(f"Paddle's operator needs its input {missing[0]!r}")
@@ -167,13 +184,36 @@ class _Written:
         if any(isinstance(item, Number) and item.scale != 1.0 for item in items):
             raise NoWords("it takes the multiple of a variable as a number")
 
-    def _entry(self, item: Any) -> str:
-        """A variable for an entry of a list in which variables stand."""
-        if isinstance(item, (Ref, Number)):
-            return item.name
-        name = self._space.new(self._operator.block, "fill_constant", torch.int32, [1])
-        self._before.append(constant(name, int(item), torch.int32))
+    def _number(self, value: float) -> str:
+        """A variable for a number where Paddle's operator takes variables only."""
+        find = self._operator.block.find_var_recursive
+        dtype = self._operator.attrs.get("dtype")
+        if not isinstance(dtype, torch.dtype):
+            beside = [find(name) for name in self._operator.input_arg_names]
+            dtype = next((v.raw.dtype for v in beside if v is not None), torch.float32)
+        if not dtype.is_floating_point and value != int(value):
+            raise NoWords(f"Paddle's operator takes no {value!r} beside {dtypes.name_of(dtype)}")
+        shape = [1] if self._operator.op is arange else []
+        name = self._space.new(self._operator.block, "fill_constant", dtype, shape)
+        self._before.append(constant(name, value, dtype, shape))
         return name
+
+    def _entries(self, items: Any) -> list[str]:
+        """A variable for each entry of a list in which variables stand: all of one dtype and
+        shape, for Paddle joins them.
+        """
+        block = self._operator.block
+        found = [v for name in names_in(items) if (v := block.find_var_recursive(name)) is not None]
+        shape = [] if any(v.raw.ndim == 0 for v in found) else [1]
+        dtype = found[0].raw.dtype
+        entries = []
+        for item in items:
+            if isinstance(item, (Ref, Number)):
+                entries.append(item.name)
+                continue
+            entries.append(self._space.new(block, "fill_constant", dtype, shape))
+            self._before.append(constant(entries[-1], int(item), dtype, shape))
+        return entries
 
     def _outputs(self) -> dict[str, list[str]]:
         operator, found = self._operator, self._proto
@@ -182,7 +222,7 @@ class _Written:
         if unknown:
             raise NoWords(f"Paddle's operator has no output {unknown[0]!r}")
         for slot in found.outputs:
-            if slot not in slots and slot not in found.optional:
+            if slot not in slots and (slot not in found.optional or slot in self._words.outputs):
                 stem = f"{operator.type}.{slot}"
                 slots[slot] = [self._space.new(operator.block, stem, torch.float32, [])]
         return slots
@@ -198,7 +238,12 @@ class _Written:
                 if not known[name].is_extra:
                     written[name] = value
             elif name not in self._words.constants and not self._is_idle(name, value, defaults):
+                if self._is_variable(name, value):
+                    continue
                 raise NoWords(f"Paddle's operator has no attribute {name}={value!r:.40}")
+        for word in self._words.words.values():
+            if word.kind == "axes" and written.get("reduce_all"):
+                written[word.attr] = []  # Paddle 3 goes by this alone
         for name, told in known.items():
             if name in written or told.is_extra:
                 continue
@@ -208,6 +253,11 @@ class _Written:
                 raise NoWords(f"Paddle's operator needs its attribute {name!r}")
             written[name] = told.default
         return written
+
+    def _is_variable(self, name: str, value: Any) -> bool:
+        """Whether a number became a variable, for there is no attribute for it."""
+        words = (w for w in self._words.words.values() if w.attr == name)
+        return is_number(value) and any(w.slot in self._proto.inputs for w in words)
 
     def _defaults(self) -> dict[str, Any]:
         assert self._operator.op is not None

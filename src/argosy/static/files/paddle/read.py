@@ -13,7 +13,11 @@ from typing import NamedTuple
 from argosy.foundation.errors import ArgosyError, CheckpointError, NotSupported
 from argosy.framework.mode import switch
 from argosy.static.files.decode import Node
-from argosy.static.files.paddle import control, schema
+from argosy.static.files.paddle import (
+    control,
+    schema,
+    sequences,  # noqa: F401  it defines types
+)
 from argosy.static.files.paddle.form import Misfit, OpForm, calls_of, is_neutral
 from argosy.static.files.paddle.variable import add_variable
 from argosy.static.files.verify import verify_loaded

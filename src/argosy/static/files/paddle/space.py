@@ -43,6 +43,12 @@ class Space:
         """Add a variable of the kind of another to a block; returns its name."""
         return self.new(block, model.name, model.raw.dtype, list(model.shape))
 
+    def fetched(self, model: Variable, column: int) -> str:
+        """Add a variable that is fetched in the place of another; returns its name."""
+        name = self._free(f"save_infer_model/scale_{column}.tmp_0", is_whole=True)
+        self._add(model.block, variable.tensor(name, model.raw.dtype, list(model.shape)))
+        return name
+
     def scopes(self, block: OwningBlock) -> str:
         """Add a variable for the scopes of a block that runs; returns its name."""
         name = self._free("step_scopes")
@@ -52,8 +58,8 @@ class Space:
     def _add(self, block: OwningBlock, described: dict[str, Any]) -> None:
         self._added.setdefault(block.idx, []).append(described)
 
-    def _free(self, stem: str) -> str:
-        name = ""
+    def _free(self, stem: str, is_whole: bool = False) -> str:
+        name = stem if is_whole else ""
         while not name or name in self._taken:
             name = f"{stem}.file_{self._count}"
             self._count += 1

@@ -6,9 +6,12 @@ A program with an operator that has no form there cannot be written; the error n
 
 from __future__ import annotations
 
+import torch
+
 from argosy.foundation.errors import NotSupported
 from argosy.static.files.paddle import call, schema, structure
 from argosy.static.files.paddle.call import Desc, op_desc
+from argosy.static.files.paddle.expand import expanded
 from argosy.static.files.paddle.space import Space
 from argosy.static.files.paddle.variable import (
     FEED_LIST,
@@ -22,6 +25,7 @@ from argosy.static.ir.program import Program
 
 # The version of Paddle whose forms are written: 2.6.2.
 _VERSION = 2006002
+_UNCHANGED = {"scale": 1.0, "bias": 0.0, "bias_after_scale": True}
 
 
 class Unwritable(NotSupported):
@@ -35,7 +39,7 @@ class Unwritable(NotSupported):
 
 def dumps(program: Program, feeds: list[str], fetches: list[str]) -> bytes:
     """A program for inference as bytes, with the names to feed and to fetch."""
-    return _Writing(program, feeds, fetches).run()
+    return _Writing(expanded(program), feeds, fetches).run()
 
 
 class _Writing:
@@ -69,7 +73,7 @@ class _Writing:
         return {
             "idx": block.idx,
             "parent_idx": block.parent_idx,
-            "vars": [*own, *self._space.added(block)],
+            "vars": [*own, *self._space.added(block)],  # what operators need is known by now
             "ops": ops,
         }
 
@@ -79,13 +83,23 @@ class _Writing:
         return structure.written(operator, self._space)
 
     def _fed(self) -> list[Desc]:
-        return [
+        """The last comes first: Paddle's ``jit.load`` goes by this order, not by the columns."""
+        made = [
             op_desc("feed", {"X": ["feed"]}, {"Out": [name]}, {"col": i})
             for i, name in enumerate(self._feeds)
         ]
+        return made[::-1]
 
     def _fetched(self) -> list[Desc]:
-        return [
-            op_desc("fetch", {"X": [name]}, {"Out": ["fetch"]}, {"col": i})
-            for i, name in enumerate(self._fetches)
-        ]
+        """What is fetched is scaled by 1 before, as in Paddle's own files: its predictor may have
+        the values of other operators in a layout that only the next one can read.
+        """
+        scales, ops = [], []
+        for i, name in enumerate(self._fetches):
+            target = self._program.global_block().vars[name]
+            if target.raw.is_floating_point() or target.raw.dtype in (torch.int32, torch.int64):
+                out = self._space.fetched(target, i)
+                scales.append(op_desc("scale", {"X": [name]}, {"Out": [out]}, _UNCHANGED))
+                name = out
+            ops.append(op_desc("fetch", {"X": [name]}, {"Out": ["fetch"]}, {"col": i}))
+        return [*scales, *ops]
