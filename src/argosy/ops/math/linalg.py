@@ -185,7 +185,13 @@ def vector_norm(
     keepdim: bool = False,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    return torch.linalg.vector_norm(x, p, axis, keepdim, dtype=dtype)
+    if p != 0 or not x.requires_grad:
+        return torch.linalg.vector_norm(x, p, axis, keepdim, dtype=dtype)
+    # The number of elements other than zero, whose gradient, zero, torch does not make.
+    zeros = x.masked_fill(torch.ones_like(x, dtype=torch.bool), 0.0)
+    counted = zeros + (x.detach() != 0)
+    over = list(range(x.ndim)) if axis is None else axis
+    return torch.sum(counted, over, keepdim, dtype=dtype or x.dtype)
 
 
 @op("frobenius_norm", types=("frobenius_norm(X, dim:axes, keep_dim)",))
@@ -208,7 +214,7 @@ def matrix_norm(
 @op("dist", precision=Precision.BLACK)
 def dist(x: Tensor, y: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm of ``x - y``, broadcast and flattened."""
-    return torch.linalg.vector_norm(x - y, p)
+    return vector_norm.fn(x - y, p)  # type: ignore[no-any-return]
 
 
 @op("cdist")
@@ -246,4 +252,6 @@ def pairwise_distance(
 ) -> Tensor:
     """p-norm over the last axis of ``x - y + epsilon``."""
     gap = x - y
-    return torch.linalg.vector_norm(gap + epsilon if epsilon else gap, p, -1, keepdim)
+    return vector_norm.fn(  # type: ignore[no-any-return]
+        gap + epsilon if epsilon else gap, p, -1, keepdim
+    )
