@@ -21,13 +21,21 @@ from argosy.foundation.errors import (
 )
 from argosy.framework import io
 from argosy.static.files import programs
-from argosy.static.files.variables import is_persistable, load_vars, save_vars
+from argosy.static.files.paddle import write as paddle_files
+from argosy.static.files.variables import (
+    is_persistable,
+    load_vars,
+    read_vars,
+    save_vars,
+    store_vars,
+    valid_program,
+)
 from argosy.static.ir.program import Program
+from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.ir.variable import Variable
 from argosy.static.ir.verify import check_pass, unwritten
 from argosy.static.lower import feed, fetch
 from argosy.static.lower.lowering import pruned
-from argosy.static.record.recorder import default_main_program
 
 
 def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> Program:
@@ -100,9 +108,12 @@ def serialize_persistables(
     """What the current scope holds for the program for inference, as bytes; None where it keeps
     nothing.
     """
-    program = normalize_program(
-        _program_of("serialize_persistables", kwargs), feed_vars, fetch_vars
-    )
+    program = _program_of("serialize_persistables", kwargs)
+    return persistables_as_bytes(normalize_program(program, feed_vars, fetch_vars), executor)
+
+
+def persistables_as_bytes(program: Program, executor: Any) -> bytes | None:
+    """What the current scope holds for ``program``, as bytes; None where it keeps nothing."""
     kept = persistables(program)
     return save_vars(executor, None, program, kept) if kept else None
 
@@ -116,6 +127,11 @@ def deserialize_persistables(program: Program, data: bytes | None, executor: Any
     """Fill the variables of ``program`` in the current scope from bytes of
     ``serialize_persistables``.
     """
+    if not isinstance(program, Program):
+        raise DtypeError(
+            "deserialize_persistables: program must be a Program, but received "
+            f"{type(program).__name__}"
+        )
     kept = persistables(program)
     if kept:
         load_vars(executor, None, program, kept, filename=data)
@@ -147,16 +163,19 @@ def save_inference_model(
     """Write what ``fetch_vars`` need, with the values of the current scope, to ``path_prefix``
     .pdmodel and .pdiparams.
     """
-    program = kwargs.pop("program", None) or default_main_program()
+    program = valid_program("static.save_inference_model", kwargs.pop("program", None))
     if set(kwargs) - {"clip_extra", "legacy_format"}:
         raise NotSupported(
             f"static.save_inference_model: options {sorted(kwargs)} are not supported"
         )
-    if not os.path.basename(path_prefix):
+    if not isinstance(path_prefix, str) or not os.path.basename(path_prefix):
         raise UsageError(
             "static.save_inference_model: the path must be folder/prefix, but received "
             f"{path_prefix!r}"
         )
+    for path in (f"{path_prefix}.pdmodel", f"{path_prefix}.pdiparams"):
+        if os.path.isdir(path):
+            raise UsageError(f"static.save_inference_model: {path!r} is an existing directory")
     folder, name = os.path.split(path_prefix)
     write_model(
         folder, f"{name}.pdmodel", f"{name}.pdiparams", feed_vars, fetch_vars, executor, program
@@ -217,17 +236,28 @@ def write_model(
 
 
 def read_folder(
-    folder: str, model_filename: str | None, params_filename: str | None, executor: Any
+    folder: str,
+    model_filename: str | None,
+    params_filename: str | None,
+    executor: Any,
+    scope: Scope | None = None,
 ) -> list[Any]:
-    """Read a program for inference and its variables from files of a folder."""
+    """Read a program for inference and its variables from files of a folder, into ``scope`` or the
+    current one.
+    """
     path = os.path.join(folder, model_filename or "__model__")
     if not os.path.isfile(path):
         raise CheckpointError(f"load_inference_model: there is no file {path!r}")
-    return read_model(load_from_file(path), repr(path), folder, params_filename, executor)
+    return read_model(load_from_file(path), repr(path), folder, params_filename, executor, scope)
 
 
 def read_model(
-    data: bytes, source: str, folder: str | None, params: Any, executor: Any
+    data: bytes,
+    source: str,
+    folder: str | None,
+    params: Any,
+    executor: Any,
+    scope: Scope | None = None,
 ) -> list[Any]:
     program, extra = programs.loads(data, source)
     if "fetches" not in extra:
@@ -239,18 +269,26 @@ def read_model(
     )
     kept = persistables(program)
     if kept:
-        load_vars(executor, folder, program, kept, filename=params)
+        values = read_vars(folder, program, kept, filename=params)
+        store_vars(values, scope or global_scope(), getattr(executor, "_device", None))
     block = program.global_block()
     return [program, feeds, [block.var(name) for name in fetches]]
 
 
 def packed(normal: Program, feed_vars: Any, fetch_vars: Any) -> bytes:
-    """A normalized program as bytes, with the names to feed and to fetch."""
-    names = {
-        "feeds": [v.name for v in variables("feed_vars", feed_vars)],
-        "fetches": [v.name for v in variables("fetch_vars", fetch_vars)],
-    }
-    return programs.dumps(normal, names)
+    """A normalized program as bytes, with the names to feed and to fetch: in Paddle's format, or
+    in our own where an operator has no form in that.
+    """
+    feeds = [v.name for v in variables("feed_vars", feed_vars)]
+    fetches = [v.name for v in variables("fetch_vars", fetch_vars)]
+    try:
+        return paddle_files.dumps(normal, feeds, fetches)
+    except paddle_files.Unwritable as error:
+        warnings.warn(
+            f"the program is saved in argosy's own format, which Paddle does not read: {error}",
+            stacklevel=4,
+        )
+    return programs.dumps(normal, {"feeds": feeds, "fetches": fetches})
 
 
 def persistables(program: Program) -> list[Variable]:
@@ -262,7 +300,7 @@ def variables(argument: str, value: Any) -> Sequence[Variable]:
     items = list(value) if isinstance(value, (list, tuple)) else [value]
     for item in items:
         if not isinstance(item, Variable):
-            raise UsageError(
+            raise DtypeError(
                 f"{argument} must be a Variable or a list of them, but received "
                 f"{type(item).__name__}"
             )
@@ -270,7 +308,7 @@ def variables(argument: str, value: Any) -> Sequence[Variable]:
 
 
 def _program_of(call: str, options: dict[str, Any]) -> Program:
-    program = options.pop("program", None) or default_main_program()
+    program = valid_program(call, options.pop("program", None))
     if set(options) - {"legacy_format"}:
         raise UsageError(f"{call}: unknown options {sorted(options)}")
     return program

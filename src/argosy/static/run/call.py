@@ -27,10 +27,14 @@ _EXPLAINED = (RuntimeError, IndexError, TypeError, ValueError, AttributeError)
 
 
 def run_lowered(
-    lowered: Lowered, feeds: tuple[torch.Tensor | None, ...], scope: Scope, device: torch.device
+    lowered: Lowered,
+    feeds: tuple[torch.Tensor | None, ...],
+    scope: Scope,
+    device: torch.device,
+    call: str = "Executor.run",
 ) -> Sequence[torch.Tensor]:
     """Run, store what was written in ``scope``, return what was fetched (it may share memory with
-    the scope and with feeds).
+    the scope and with feeds). ``call`` is what the script called, for errors.
     """
     fetched: Sequence[torch.Tensor]
     state = lowered.state(scope)
@@ -38,7 +42,7 @@ def run_lowered(
     try:
         fetched, written = lowered.run(feeds, state)
     except Exception as error:  # of an op: whatever it is, it is told with the operator
-        raise_as(located(lowered, error), error)
+        raise_as(located(lowered, error, call), error)
     finally:
         torch._C._set_grad_enabled(was_enabled)
     for name, value in zip(lowered.writes, written, strict=True):
