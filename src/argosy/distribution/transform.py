@@ -274,8 +274,8 @@ class ReshapeTransform(Transform):
             )
         self.in_event_shape = tuple(in_event_shape)
         self.out_event_shape = tuple(out_event_shape)
-        self.domain_rank = len(self.in_event_shape)  # type: ignore[misc]
-        self.codomain_rank = len(self.out_event_shape)  # type: ignore[misc]
+        self.domain_rank = len(self.in_event_shape)
+        self.codomain_rank = len(self.out_event_shape)
 
     def _forward(self, x: Any) -> Any:
         return T.reshape(x, list(self.forward_shape(x.shape)))
@@ -315,8 +315,8 @@ class IndependentTransform(Transform):
             )
         self._base = base
         self._reinterpreted_batch_rank = reinterpreted_batch_rank
-        self.domain_rank = base.domain_rank + reinterpreted_batch_rank  # type: ignore[misc]
-        self.codomain_rank = base.codomain_rank + reinterpreted_batch_rank  # type: ignore[misc]
+        self.domain_rank = base.domain_rank + reinterpreted_batch_rank
+        self.codomain_rank = base.codomain_rank + reinterpreted_batch_rank
 
     def _forward(self, x: Any) -> Any:
         return self._base.forward(x)
@@ -349,9 +349,9 @@ class ChainTransform(Transform):
         for transform in reversed(transforms):
             rank += transform.domain_rank - transform.codomain_rank
             rank = max(rank, transform.domain_rank)
-        self.domain_rank = rank  # type: ignore[misc]
+        self.domain_rank = rank
         grown = sum(t.codomain_rank - t.domain_rank for t in transforms)
-        self.codomain_rank = rank + grown  # type: ignore[misc]
+        self.codomain_rank = rank + grown
 
     def _forward(self, x: Any) -> Any:
         for transform in self.transforms:
