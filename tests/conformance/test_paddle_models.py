@@ -213,6 +213,10 @@ def test_an_operator_without_a_form_is_named_and_saved_in_our_own_format(tmp_pat
     np.testing.assert_allclose(layer(x).numpy(), forward(x).numpy(), rtol=1e-6)
 
 
-def test_json_of_paddle_3_is_refused_with_what_to_do():
+def test_json_of_paddle_3_is_refused_with_what_to_do(tmp_path):
+    data = b'{"base_code":{"magic":"pir"}}'
     with pytest.raises(NotImplementedError, match="FLAGS_enable_pir_api=0"):
-        paddle.static.deserialize_program(b'{"base_code":{"magic":"pir"}}')
+        paddle.static.deserialize_program(data)
+    (tmp_path / "m.json").write_bytes(data)
+    with pytest.raises(NotImplementedError, match="FLAGS_enable_pir_api=0"):
+        paddle.jit.load(str(tmp_path / "m"))
