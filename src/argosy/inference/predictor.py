@@ -131,7 +131,7 @@ class Predictor:
 
     def try_shrink_memory(self) -> int:
         """Give memory back that torch holds for later; how many bytes is not known, so 0."""
-        if torch.cuda.is_initialized():
+        if torch.cuda.is_available():
             torch.cuda.empty_cache()
         return 0
 

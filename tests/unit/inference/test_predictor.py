@@ -264,6 +264,21 @@ def test_memory_can_be_given_back_at_any_time(net, config, arrays):
     check(outputs(predictor, arrays), eager(net, arrays))
 
 
+def test_bfloat16_is_computed_and_float32_comes_out(net, config, arrays):
+    config.enable_mkldnn_bfloat16()
+    for mine, exact in zip(
+        outputs(create_predictor(config), arrays), eager(net, arrays), strict=True
+    ):
+        assert mine.dtype == np.float32
+        assert 1e-5 < np.abs(mine - exact).max() < 3e-2  # Paddle 3.3.1 is as far from float32
+
+
+def test_only_chosen_operators_compute_in_bfloat16(net, config, arrays):
+    config.enable_mkldnn_bfloat16()
+    config.set_bfloat16_op({"conv2d"})
+    check(outputs(create_predictor(config), arrays), eager(net, arrays))
+
+
 # -- errors
 # --------------------------------------------------------------------------------------------------
 
