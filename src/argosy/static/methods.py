@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import DtypeError, UsageError
+from argosy.framework.mode import switch
 from argosy.ops.math.elementwise import scale
 from argosy.static.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from argosy.static.files.inference import only_needed
@@ -27,6 +28,7 @@ from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record import append_op as by_type
 from argosy.static.record.optimize import RecordedOptimizer
 from argosy.static.record.recorder import recorder
+from argosy.static.record.stepping import record_steps
 from argosy.static.run.readers import ProgramLoader
 from argosy.tensor.engine import Parameter as EagerParameter
 from argosy.tensor.engine import Tensor, apply, unique_name
@@ -175,11 +177,25 @@ def as_operator(name: str) -> Callable[..., Any]:
         # inside of a layer function, what operators compute is named after it
         with recorder.naming(recorder.namer if recorder.is_in_layer else tmp):
             if not is_scaled:
-                return compute(self, *others)
+                return compute(self, *(_as_left(self, other) for other in others))
             by, plus = _SCALED[name](others[0])
             return apply(scale, _as_float(self, name, others[0]), by, plus, True)
 
     return operate
+
+
+def _as_left(x: Variable, other: Any) -> Any:
+    """``other``, in the dtype of ``x`` where eager code would refuse to mix the two: an operator of
+    a program follows its left side.
+    """
+    if not isinstance(other, Variable) or other.raw.dtype is x.raw.dtype:
+        return other
+    kinds = [(v.raw.is_floating_point(), v.raw.is_complex()) for v in (x, other)]
+    is_mixed = kinds[0] != kinds[1] or kinds[0] == (False, False)
+    has_complex = kinds[0][1] or kinds[1][1]
+    if not is_mixed or has_complex or not (x.ndim and other.ndim):
+        return other
+    return other.astype(x.dtype)
 
 
 def _is_scalable(x: Variable, name: str, other: Any) -> bool:
@@ -300,7 +316,8 @@ _METHODS: dict[type, dict[str, Any]] = {
 
 
 def install() -> None:
-    """Add the methods to their classes."""
+    """Add the methods to their classes, and the loops to what the face may ask for."""
     for cls, methods in _METHODS.items():
         for name, method in methods.items():
             setattr(cls, name, method)
+    switch.install_loop(record_steps)

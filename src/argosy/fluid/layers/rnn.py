@@ -7,11 +7,14 @@ from typing import Any
 from argosy import tensor as T
 from argosy.fluid.layers.gru import gru_step
 from argosy.fluid.layers.nn import fc
-from argosy.foundation.errors import BadArgument, UsageError
+from argosy.fluid.layers.rnn_cell import require
+from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
 from argosy.nn import functional as F
+from argosy.ops.nn.recurrent import packed_lstm
 from argosy.ops.sequences import sequence_rnn as ops
 from argosy.static.nn.layer import layer_call, require_bias
 from argosy.static.nn.sequence_lod import with_sequences
+from argosy.tensor.engine import apply
 
 
 def _require_activations(call: str, *names: str) -> None:
@@ -56,6 +59,49 @@ def dynamic_lstm(
             gate_activation, cell_activation, candidate_activation,
         )  # fmt: skip
         return hidden, cell
+
+
+def lstm(
+    input: Any,
+    init_h: Any,
+    init_c: Any,
+    max_len: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout_prob: float = 0.0,
+    is_bidirec: bool = False,
+    is_test: bool = False,
+    name: str | None = None,
+    default_initializer: Any = None,
+    seed: int = -1,
+) -> tuple[Any, Any, Any]:
+    """Stacked layers of an LSTM over [time, batch, features]: outputs of the last layer, and the
+    last hidden states and cells of all, [layers x directions, batch, hidden_size].
+
+    All weights are one parameter. ``dropout_prob`` is for what goes from one layer to the next.
+    Differs from Paddle, whose kernel is for GPUs only; ``max_len`` changes nothing.
+    """
+    for argument, value in (("input", input), ("init_h", init_h), ("init_c", init_c)):
+        require("lstm", argument, value)
+    for argument, number in (
+        ("max_len", max_len),
+        ("hidden_size", hidden_size),
+        ("num_layers", num_layers),
+    ):
+        if not isinstance(number, int):
+            raise DtypeError(f"lstm: {argument} must be an int, but received {number!r}")
+    if seed != -1 and dropout_prob:
+        raise NotSupported(f"lstm: dropout of its own seed ({seed}) is not supported; leave it -1")
+    directions = 2 if is_bidirec else 1
+    widths = [input.shape[-1], *[hidden_size * directions] * (num_layers - 1)]
+    size = sum(4 * hidden_size * directions * (width + hidden_size + 2) for width in widths)
+    with layer_call("cudnn_lstm", name) as helper:
+        weight = helper.create_parameter(
+            None, [size], input.dtype, default_initializer=default_initializer
+        )
+        options = hidden_size, num_layers, is_bidirec, float(dropout_prob), is_test
+        out, h, c = apply(packed_lstm, input, init_h, init_c, weight, *options)
+        return out, h, c
 
 
 def dynamic_lstmp(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation.errors import DtypeError, RankError, UsageError
+from argosy.framework.mode import switch
 from argosy.nn.functional import pooling
 from argosy.ops.images import resize as resize_ops
 from argosy.ops.images import vision as vision_ops
@@ -55,34 +56,26 @@ def interpolate(
         raise UsageError("interpolate: exactly one of size and scale_factor must be given")
     if kind == "area":
         return _area(x, size, rank)
-    spatial = list(x.shape[1:-1] if last else x.shape[2:])
-    scales = None
+    sizes = scales = None
     if size is not None:
         if recompute_scale_factor:
             raise UsageError(
                 "interpolate: recompute_scale_factor is not meaningful with an explicit size."
             )
         sizes = _numbers(size, rank - 2, "size", int)
-        if min(sizes) <= 0:
+        if _is_plain(sizes) and min(sizes) <= 0:
             raise RankError(
                 f"interpolate: each dimension of size must be greater than 0, but received {size}"
             )
     else:
         scales = _numbers(scale_factor, rank - 2, "scale_factor", float)
-        if min(scales) <= 0:
+        if _is_plain(scales) and min(scales) <= 0:
             raise UsageError(
                 "interpolate: scale_factor should be greater than zero, but received "
                 f"{scale_factor}"
             )
-        # Paddle multiplies in float32, which decides where a product falls just short of a whole
-        # number.
-        sizes = [int(np.float32(n) * np.float32(s)) for n, s in zip(spatial, scales, strict=True)]
-        if recompute_scale_factor:
-            sizes = [int(n * s) for n, s in zip(spatial, scales, strict=True)]
-            scales = None
-    return apply(
-        resize_ops.interpolate, x, kind, sizes, scales, align_corners, align_mode, antialias, last
-    )
+    options = align_corners, align_mode, antialias, last, bool(recompute_scale_factor)
+    return apply(resize_ops.interpolate, x, kind, sizes, scales, *options)
 
 
 def _check_mode(
@@ -136,7 +129,15 @@ def _area(x: Any, size: Any, rank: int) -> Any:
     return (pooling.adaptive_avg_pool2d if rank == 4 else pooling.adaptive_avg_pool3d)(x, size)
 
 
-def _numbers(value: Any, n: int, name: str, kind: Any) -> list[Any]:
+def _is_plain(values: Any) -> bool:
+    """Whether these are numbers, not variables of a program."""
+    return not isinstance(values, Tensor) and not any(isinstance(v, Tensor) for v in values)
+
+
+def _numbers(value: Any, n: int, name: str, kind: Any) -> Any:
+    """Numbers, ``n`` of them; in a program a Tensor, or those among them, stay what they are."""
+    if isinstance(value, Tensor) and switch.is_static:
+        return value
     if isinstance(value, (Tensor, np.ndarray)):
         value = value.tolist()
     if isinstance(value, (int, float)):
@@ -154,7 +155,7 @@ def _numbers(value: Any, n: int, name: str, kind: Any) -> list[Any]:
         raise UsageError(
             f"interpolate: {name} should have {n} numbers for this input, but received {value}"
         )
-    return [kind(v) for v in value]
+    return [v if isinstance(v, Tensor) and switch.is_static else kind(v) for v in value]
 
 
 def upsample(

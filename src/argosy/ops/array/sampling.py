@@ -16,8 +16,12 @@ from argosy.ops.table import op
 
 
 def _generator(seed: int, device: torch.device | None) -> torch.Generator | None:
-    """A generator for a seed other than 0, which stands for the default one."""
-    return torch.Generator(device or torch.device("cpu")).manual_seed(seed) if seed else None
+    """A generator for a seed other than 0, which stands for the default one; none where nothing is
+    drawn.
+    """
+    if not seed or (device is not None and device.type == "meta"):
+        return None
+    return torch.Generator(device or torch.device("cpu")).manual_seed(seed)
 
 
 def _require_float(dtype: torch.dtype, call: str) -> None:
@@ -31,7 +35,7 @@ def _require_float(dtype: torch.dtype, call: str) -> None:
     "uniform",
     layer="uniform",
     is_random=True,
-    types=("uniform_random(shape/ShapeTensorList, min, max, dtype:dtype, -, seed)",),
+    types=("uniform_random(shape/ShapeTensorList/ShapeTensor, min, max, dtype:dtype, -, seed)",),
 )
 def uniform(
     shape: Any,
@@ -50,7 +54,7 @@ def uniform(
     "gaussian",
     layer="gaussian",
     is_random=True,
-    types=("gaussian_random(shape/ShapeTensorList, mean, std, dtype:dtype, -, seed)",),
+    types=("gaussian_random(shape/ShapeTensorList/ShapeTensor, mean, std, dtype:dtype, -, seed)",),
 )
 def gaussian(
     shape: Any,
@@ -66,7 +70,23 @@ def gaussian(
     )
 
 
-@op("randint", is_random=True, types=("randint(low, high, shape/ShapeTensorList, dtype:dtype, -)",))
+@op("sampling_id", is_random=True, types=("sampling_id(X, min, max, seed)",), layer="sampling_id")
+def sampling_id(x: Tensor, low: float, high: float, seed: int) -> Tensor:
+    """For each row of probabilities an index: the first at which their sum exceeds a number drawn
+    from [low, high).
+    """
+    if x.ndim != 2:
+        raise UsageError(f"sampling_id: x must have 2 dimensions, but its shape is {list(x.shape)}")
+    drawn = torch.empty([x.shape[0], 1], dtype=x.dtype, device=x.device)
+    drawn.uniform_(low, high, generator=_generator(seed, x.device))
+    return (x.cumsum(1) <= drawn).sum(1).clamp(max=x.shape[1] - 1)
+
+
+@op(
+    "randint",
+    is_random=True,
+    types=("randint(low, high, shape/ShapeTensorList/ShapeTensor, dtype:dtype, -)",),
+)
 def randint(
     low: int, high: int, shape: Any, dtype: torch.dtype, device: torch.device | None = None
 ) -> Tensor:

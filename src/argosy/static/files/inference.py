@@ -21,6 +21,7 @@ from argosy.foundation.errors import (
 )
 from argosy.framework import io
 from argosy.static.files import programs
+from argosy.static.files.paddle import write as paddle_files
 from argosy.static.files.variables import (
     is_persistable,
     load_vars,
@@ -275,12 +276,19 @@ def read_model(
 
 
 def packed(normal: Program, feed_vars: Any, fetch_vars: Any) -> bytes:
-    """A normalized program as bytes, with the names to feed and to fetch."""
-    names = {
-        "feeds": [v.name for v in variables("feed_vars", feed_vars)],
-        "fetches": [v.name for v in variables("fetch_vars", fetch_vars)],
-    }
-    return programs.dumps(normal, names)
+    """A normalized program as bytes, with the names to feed and to fetch: in Paddle's format, or
+    in our own where an operator has no form in that.
+    """
+    feeds = [v.name for v in variables("feed_vars", feed_vars)]
+    fetches = [v.name for v in variables("fetch_vars", fetch_vars)]
+    try:
+        return paddle_files.dumps(normal, feeds, fetches)
+    except paddle_files.Unwritable as error:
+        warnings.warn(
+            f"the program is saved in argosy's own format, which Paddle does not read: {error}",
+            stacklevel=4,
+        )
+    return programs.dumps(normal, {"feeds": feeds, "fetches": fetches})
 
 
 def persistables(program: Program) -> list[Variable]:

@@ -26,7 +26,6 @@ from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.recorder import default_main_program
-from argosy.static.record.step_counts import Powers, step_powers
 
 Predicate = Callable[[Variable], Any]
 Values = list[tuple[Variable, torch.Tensor]]
@@ -35,7 +34,7 @@ _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno
 
 
 class ShapeMismatch(CheckpointError, RuntimeError):
-    """The file holds a tensor of another shape or dtype than the program declares."""
+    """The file holds other tensors than the program declares."""
 
 
 def is_parameter(var: Variable) -> bool:
@@ -81,10 +80,8 @@ def save_vars(
     if not chosen:
         warnings.warn("save_vars: no variable in your model is to be saved", stacklevel=2)
         return None
-    contents = _contents(chosen)
+    contents = {v.name: _held(v) for v in chosen}
     if filename is None and dirname is not None:
-        # step counts too, which Paddle has no files of
-        contents.update({v.name: _held(v) for v in chosen})
         # all before the first
         files = [(file_of(dirname, name, "save_vars"), raw) for name, raw in contents.items()]
         for path, raw in files:
@@ -186,40 +183,8 @@ def _held(variable: Variable) -> torch.Tensor:
     return raw.reshape(1) if raw.dim() == 0 else raw
 
 
-def counts_of(variables: Iterable[Variable]) -> dict[str, Powers]:
-    """What stands in Paddle's files for the step counts among ``variables``."""
-    found: dict[str, Powers] = {}
-    for program in {id(v.block.program): v.block.program for v in variables}.values():
-        found.update(step_powers(program))
-    return found
-
-
-def _contents(variables: Sequence[Variable]) -> dict[str, torch.Tensor]:
-    """The tensors that Paddle would write, by name."""
-    counts = counts_of(variables)
-    contents: dict[str, torch.Tensor] = {}
-    for variable in variables:
-        held = _held(variable)
-        if variable.name in counts:
-            powers = counts[variable.name].values(held.item())
-            contents.update({name: torch.from_numpy(power) for name, power in powers.items()})
-        else:
-            contents[variable.name] = held
-    return contents
-
-
 def _read_folder(variables: Sequence[Variable], dirname: str) -> Values:
-    counts = counts_of(variables)
-
-    def value(variable: Variable) -> torch.Tensor:
-        powers = counts.get(variable.name)
-        if powers is None or file_of(dirname, variable.name, "load_vars").exists():
-            return _fitting(variable, _read_file(dirname, variable.name), dirname)
-        return _counted(
-            variable, powers, {name: _read_file(dirname, name) for name in powers}, dirname
-        )
-
-    return [(variable, value(variable)) for variable in variables]
+    return [(v, _fitting(v, _read_file(dirname, v.name), dirname)) for v in variables]
 
 
 def _read_file(dirname: str, name: str) -> torch.Tensor:
@@ -231,32 +196,15 @@ def _read_file(dirname: str, name: str) -> torch.Tensor:
 
 
 def _read_combined(variables: Sequence[Variable], file: IO[bytes], source: str) -> Values:
-    counts = counts_of(variables)
-    names = sorted({name for v in variables for name in counts.get(v.name, (v.name,))})
+    names = sorted({v.name for v in variables})
     contents = {name: tensor_file.read(file, repr(source)) for name in names}
     _check_end(file, source, names)
-    return [
-        (
-            v,
-            _counted(v, counts[v.name], contents, source)
-            if v.name in counts
-            else _fitting(v, contents[v.name], source),
-        )
-        for v in variables
-    ]
-
-
-def _counted(
-    variable: Variable, powers: Powers, contents: dict[str, torch.Tensor], source: str
-) -> torch.Tensor:
-    return torch.full(
-        list(variable.shape), powers.steps(contents, source), dtype=variable.raw.dtype
-    )
+    return [(v, _fitting(v, contents[v.name], source)) for v in variables]
 
 
 def _check_end(file: IO[bytes], source: str, names: list[str]) -> None:
     if file.read(1):
-        raise CheckpointError(
+        raise ShapeMismatch(
             f"load_vars: {source!r} holds more than the {len(names)} variables asked for, "
             f"{names[:4]}{'...' if len(names) > 4 else ''}"
         )

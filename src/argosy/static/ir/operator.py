@@ -189,9 +189,12 @@ class Operator:
         """Names of the variables read, by Paddle's slots."""
         words = self.spelling or self.special
         found: dict[str, list[str]] = {}
-        for parameter, names in self.inputs.items():
-            slot = parameter if words is None else words.slot(parameter)
-            if slot:  # there is no word for offsets of sequences
+        for parameter, value in self.named_args.items():
+            names = names_in(value)
+            slot = (
+                parameter if words is None else words.slot(parameter, not isinstance(value, list))
+            )
+            if slot and names:  # there is no word for offsets of sequences
                 found.setdefault(slot, []).extend(names)
         return found
 

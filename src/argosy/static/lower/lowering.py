@@ -26,6 +26,7 @@ from argosy.static.lower import (
     control,  # noqa: F401  it registers what writes its operators, as ``special`` does
     feed,
     fetch,
+    pylayer,  # noqa: F401
     special,  # noqa: F401
 )
 from argosy.static.lower.emitter import Emitter
