@@ -7,6 +7,7 @@ model may be run by several threads at once: a run keeps what it computes to its
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,10 @@ from argosy.static.run.executor import Executor
 
 # What a predictor reads when its caller names a file that only Paddle 3 writes.
 _SUFFIXES = {".json": ".pdmodel"}
+
+
+# Operators of Paddle's files are recorded, and there is one recorder: models are read one by one.
+_reading = threading.Lock()
 
 
 class LoadFailed(CheckpointError, RuntimeError):
@@ -96,7 +101,8 @@ def load(options: Options, place: Place, call: str) -> Model:
     """Read the model that a Config names, into a scope of its own."""
     scope = Scope()
     try:
-        program, inputs, fetches = _read(options, Executor(place), scope, call)
+        with _reading:
+            program, inputs, fetches = _read(options, Executor(place), scope, call)
     except RuntimeError:
         raise
     except CheckpointError as error:  # Paddle raises a RuntimeError for whatever is wrong with it

@@ -143,6 +143,33 @@ def test_integers_of_another_width_are_ids(tmp_path):
     check(outputs(predictor, [ids]), [net.weight.numpy()[ids]])
 
 
+def test_reading_a_model_does_not_number_the_layers_of_the_script(config):
+    with paddle.utils.unique_name.guard():
+        assert paddle.nn.Linear(1, 1).weight.name == "linear_0.w_0"
+        create_predictor(config)
+        assert paddle.nn.Linear(1, 1).weight.name == "linear_1.w_0"
+
+
+@pytest.mark.parametrize("counted", range(3))
+def test_names_of_a_model_do_not_meet_those_of_the_script(tmp_path, counted):
+    class Twice(paddle.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.table = paddle.nn.Embedding(5, 2)
+
+        def forward(self, ids):
+            return self.table(ids).sum(axis=0), self.table(ids)
+
+    net, prefix = Twice(), str(tmp_path / "twice")
+    paddle.jit.save(net, prefix, input_spec=[paddle.static.InputSpec([None], "int64", "ids")])
+    ids = np.array([1, 3])
+    with paddle.utils.unique_name.guard():
+        for _ in range(counted):
+            paddle.utils.unique_name.generate("embedding")
+        predictor = create_predictor(Config(f"{prefix}.pdmodel", f"{prefix}.pdiparams"))
+    check(outputs(predictor, [ids]), eager(net, [ids]))
+
+
 @pytest.mark.parametrize("is_static", [False, True])
 def test_the_script_does_not_notice_a_predictor(net, config, arrays, is_static):
     expected = eager(net, arrays)
