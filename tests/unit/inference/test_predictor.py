@@ -283,6 +283,24 @@ def test_a_config_serves_one_predictor(config):
     create_predictor(Config(config))
 
 
+def test_hooks_are_shown_what_operators_read_and_write(net, config, arrays):
+    predictor = create_predictor(config)
+    read, written = {}, {}
+    predictor.register_input_hook(lambda kind, name, value: read.update({name: value.numpy()}))
+    predictor.register_output_hook(
+        lambda kind, name, value: written.setdefault(kind, []).append(value.numpy())
+    )
+    found = outputs(predictor, arrays)
+    check(found, eager(net, arrays))
+    np.testing.assert_array_equal(read["x"], arrays[0])
+    np.testing.assert_array_equal(read[net.first.weight.name], net.first.weight.numpy())
+    check(written["relu"], [found[1]])
+    assert len(written["matmul_v2"]) == 2
+    written.clear()
+    outputs(predictor.clone(), arrays)
+    assert not written
+
+
 def test_memory_can_be_given_back_at_any_time(net, config, arrays):
     predictor = create_predictor(config)
     outputs(predictor, arrays)
