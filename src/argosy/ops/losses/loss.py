@@ -151,6 +151,7 @@ def smooth_l1_loss(
     ``is_huber``.
     """
     _check_same_shape("smooth_l1_loss", input=input, label=label)
+    input, label = promotion.widen(input, label)
     loss = F.huber_loss(input, label, reduction="none", delta=delta)
     return reduce(loss if is_huber else loss / delta, reduction, "smooth_l1_loss")
 

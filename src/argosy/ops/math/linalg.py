@@ -214,7 +214,7 @@ def matrix_norm(
 @op("dist", precision=Precision.BLACK)
 def dist(x: Tensor, y: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm of ``x - y``, broadcast and flattened."""
-    return vector_norm.fn(x - y, p)  # type: ignore[no-any-return]
+    return vector_norm.fn(x - y, p)
 
 
 @op("cdist")
@@ -252,6 +252,4 @@ def pairwise_distance(
 ) -> Tensor:
     """p-norm over the last axis of ``x - y + epsilon``."""
     gap = x - y
-    return vector_norm.fn(  # type: ignore[no-any-return]
-        gap + epsilon if epsilon else gap, p, -1, keepdim
-    )
+    return vector_norm.fn(gap + epsilon if epsilon else gap, p, -1, keepdim)
