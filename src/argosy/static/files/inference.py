@@ -1,9 +1,9 @@
 """Programs for inference: pruned to what is fetched, as bytes and as files.
 
 The prefix form of Paddle 2 is ``prefix.pdmodel`` and ``prefix.pdiparams``; the folder form of 1.x
-is ``__model__`` and a file per variable, or one for all. The program is in the format of
-``files.programs``, with the names to feed and to fetch beside it; variables are in that of
-``files.variables``.
+is ``__model__`` and a file per variable, or one for all. The program is in Paddle's format
+(``files.paddle``), or in that of ``files.programs`` where it has no form in Paddle's, with the
+names to feed and to fetch; variables are in that of ``files.variables``.
 """
 
 from __future__ import annotations
@@ -269,6 +269,7 @@ def read_folder(
     """
     path = os.path.join(folder, model_filename or "__model__")
     if not os.path.isfile(path):
+        programs.refuse_json(path)
         raise CheckpointError(f"load_inference_model: there is no file {path!r}")
     return read_model(load_from_file(path), repr(path), folder, params_filename, executor, scope)
 

@@ -339,6 +339,12 @@ class Operator:
         position = list(self.named_args).index(name)
         self.args = (*self.args[:position], value, *self.args[position + 1 :])
 
+    def enter_test_mode(self) -> None:
+        """Set the switches of a test program."""
+        for name, value in self.op.traits.test_attrs.items() if self.op is not None else ():
+            if name in self.attrs:
+                self._put(name, value)
+
     def leave_test_mode(self) -> None:
         """Set the switches that a test program sets the other way."""
         for name, value in self.op.traits.test_attrs.items() if self.op is not None else ():

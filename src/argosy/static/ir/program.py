@@ -250,6 +250,19 @@ class Program:
         check_pass(out.blocks, "clone", known)
         return out
 
+    def _inference_optimize(self, prune_read_op: bool = True) -> Program:
+        """A copy with all operators, in which dropout and the like are in test mode; without its
+        readers if ``prune_read_op``.
+        """
+        out = self.clone()
+        for block in out.blocks:
+            for operator in block.ops:
+                operator.enter_test_mode()
+        refresh(out.blocks)
+        if prune_read_op:
+            out.readers = []
+        return out
+
     def in_training_mode(self) -> Program:
         """A copy in which dropout and the like are in training mode, the opposite of
         ``clone(for_test=True)``.

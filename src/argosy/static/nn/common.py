@@ -218,6 +218,7 @@ def prelu(
             )
         shape, rank = list(x.shape), len(x.shape)
         slopes = [1]
+        extents: list[int] = []
         channel = -1 if data_format.endswith("C") and data_format != "NC" else 1
         if mode == "channel":
             if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
@@ -239,12 +240,12 @@ def prelu(
         with recorder.naming(aside(helper.name)):
             if mode == "channel":
                 extents = [slopes[-1]] if channel == -1 else [shape[1], *[1] * (rank - 2)]
+            if extents or not rank:
                 slope = slope.reshape(extents)
             positive, negative = x.clip(min=0.0), slope * x.clip(max=0.0)
         return positive + negative
 
 
-@recorded
 def bilinear_tensor_product(
     x: Any,
     y: Any,
@@ -271,7 +272,6 @@ def bilinear_tensor_product(
 _FORMATS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
 
-@recorded
 def conv2d(
     input: Any,
     num_filters: int,
@@ -297,7 +297,6 @@ def conv2d(
     )  # fmt: skip
 
 
-@recorded
 def conv3d(
     input: Any,
     num_filters: int,
@@ -323,7 +322,6 @@ def conv3d(
     )  # fmt: skip
 
 
-@recorded
 def row_conv(
     input: Any, future_context_size: int, param_attr: Any = None, act: str | None = None
 ) -> Any:
@@ -425,7 +423,6 @@ def divided(call: str, channels: int, num_filters: int, groups: int | None) -> i
 # -- transposed convolutions -----------------------------------------------------------------------
 
 
-@recorded
 def conv2d_transpose(
     input: Any,
     num_filters: int,
@@ -460,7 +457,6 @@ def conv2d_transpose(
     )  # fmt: skip
 
 
-@recorded
 def conv3d_transpose(
     input: Any,
     num_filters: int,
@@ -574,7 +570,6 @@ def _items(value: Any) -> list[Any]:
 # -- normalisation ---------------------------------------------------------------------------------
 
 
-@recorded
 def batch_norm(
     input: Any,
     act: str | None = None,
@@ -666,7 +661,6 @@ def layer_norm(
         return activate(out, act)
 
 
-@recorded
 def group_norm(
     input: Any,
     groups: int,
@@ -697,7 +691,6 @@ def group_norm(
         return activate(out, act)
 
 
-@recorded
 def instance_norm(
     input: Any,
     epsilon: float = 1e-05,
@@ -800,7 +793,6 @@ def data_norm(
         return activate(out, act)
 
 
-@recorded
 def spectral_norm(
     weight: Any, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
 ) -> Any:
