@@ -3,6 +3,7 @@
 from argosy.ops.nn import (
     activation,
     attention,
+    continuous_value,
     conv,
     data_norm,
     deform,

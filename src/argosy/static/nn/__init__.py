@@ -4,6 +4,7 @@ from argosy.foundation.missing import missing_names
 from argosy.static.nn.common import (
     batch_norm,
     bilinear_tensor_product,
+    continuous_value_model,
     conv2d,
     conv2d_transpose,
     conv3d,
@@ -38,10 +39,11 @@ from argosy.static.nn.sequence_lod import (
     sequence_softmax,
     sequence_unpad,
 )
+from argosy.static.nn.static_pylayer import static_pylayer
 from argosy.static.record.py_func import py_func
 
 __getattr__ = missing_names(
     __name__,
-    ("nce", "static_pylayer"),
+    ("nce",),
     globals(),
 )
