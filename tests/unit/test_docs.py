@@ -33,6 +33,7 @@ GUIDES = (
     "docs/moving_from_torch_ddp",
     "docs/parameter_server_torch",
     "docs/launch",
+    "docs/inference",
 )
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 DEADLINE_S = 180.0  # interpreters that import torch and compile loops, on a busy machine

@@ -35,6 +35,7 @@ class _Switch:
         "_new_variable",
         "_on_disable",
         "_on_enable",
+        "_repeat",
         "_startup_seed",
         "is_static",
         "lasting",
@@ -49,6 +50,7 @@ class _Switch:
         self._new_parameter: Callable[..., Any] | None = None
         self._new_variable: Callable[..., Any] | None = None
         self._startup_seed: Callable[[], int] | None = None
+        self._repeat: Callable[..., Any] | None = None
 
     def install(
         self,
@@ -64,6 +66,10 @@ class _Switch:
         self._on_enable, self._on_disable = on_enable, on_disable
         self._new_parameter, self._startup_seed = new_parameter, startup_seed
         self._new_variable = new_variable
+
+    def install_loop(self, repeat: Callable[..., Any]) -> None:
+        """Name the function behind ``repeat``."""
+        self._repeat = repeat
 
     def promise(self, load: Callable[[], object]) -> None:
         """Have ``load``, which installs the functions, called when recording is first asked for."""
@@ -86,6 +92,21 @@ class _Switch:
         if self._new_variable is None:
             raise InternalError("a static layer is installed that makes no variables")
         return self._new_variable(name, dtype, persistable)
+
+    def repeat(
+        self, step: Callable[..., Any], carried: list[Any], again: Any, length: int = -1
+    ) -> tuple[list[Any], list[Any]]:
+        """Record a loop that runs while ``again`` holds: what its turns put out, stacked, and what
+        they carried on, after the last.
+
+        ``step(time, carried)`` returns lists of what a turn puts out and carries on, and the next
+        ``again``; ``time`` counts the turns, int64 [1]. ``length`` is the number of turns, if that
+        is known.
+        """
+        if self._repeat is None:
+            raise InternalError("a static layer is installed that records no loops")
+        stacked, last = self._repeat(step, carried, again, length)
+        return stacked, last
 
     def enable(self) -> None:
         if self.is_static:

@@ -32,7 +32,6 @@ from argosy.static import (
 )
 from argosy.static.files.variables import is_belong_to_optimizer
 from argosy.static.methods import prune
-from argosy.static.record.step_counts import step_powers, written_powers
 from argosy.tensor import add_n
 
 _MODES = ("train", "eval", "test")
@@ -216,9 +215,7 @@ class StaticGraphAdapter(Adapter):
     def _optimizer_state(self, program: Program) -> dict[str, np.ndarray]:
         kept = {v.name for v in program.list_vars() if is_belong_to_optimizer(v)}
         kept -= {v.name for v in self.setup.network.state_dict().values()}
-        kept -= set(step_powers(program))
-        values = {name: self._value(name) for name in sorted(kept)}
-        return {**values, **written_powers(program, global_scope())}
+        return {name: self._value(name) for name in sorted(kept)}
 
     def _value(self, name: str) -> np.ndarray:
         return np.array(global_scope().holding(name).get_tensor())

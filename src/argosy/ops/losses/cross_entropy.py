@@ -89,7 +89,7 @@ def mean_cross_entropy(input: Tensor, label: Tensor) -> Tensor:
     return losses.mean()
 
 
-def _lowest_chosen(logs: Tensor, label: Tensor) -> Tensor:
+def _lowest_chosen(logs: Tensor, label: Tensor) -> Any:
     """A lower bound of the chosen logarithms: the lowest of all, where finding it costs less than
     choosing.
     """
@@ -255,7 +255,8 @@ def _gather_weight(weight: Tensor, scores: Tensor, label: Tensor, counts: Tensor
     layer="softmax_with_cross_entropy:1,0",
     precision=Precision.BLACK,
     types=(
-        "softmax_with_cross_entropy(Logits, Label, soft_label, ignore_index, axis) ->"
+        "softmax_with_cross_entropy(Logits, Label, soft_label, ignore_index, axis, "
+        "use_softmax=True) ->"
         " Loss, Softmax",
         "cross_entropy_with_softmax",
     ),
