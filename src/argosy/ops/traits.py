@@ -69,7 +69,8 @@ class Traits:
     it differs. ``parts`` records the operators that Paddle has in the op's place: it is given what
     records an op, and the arguments; NotImplemented stands for the op itself. ``file_parts`` is the
     same for files of Paddle's only, where programs have the op as a whole. ``mutates`` names the
-    parameters whose tensors it changes. ``is_random``: two calls with equal inputs differ.
+    parameters whose tensors it changes; ``alike`` those of them that take lists in which one tensor
+    may stand for several whose values are equal. ``is_random``: two calls with equal inputs differ.
     ``test_attrs`` are the values of attributes in a test program. ``precision`` is the op's class
     in mixed precision, by those of Paddle's types under which lists have it; given without a type
     it stands for the type of its operators. ``is_reshape``: the same elements in the same order, in
@@ -86,6 +87,7 @@ class Traits:
     parts: Callable[..., Any] | None = None  # (Record, *args, **attrs)
     file_parts: Callable[..., Any] | None = None  # (Record, *args, **attrs)
     mutates: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
     is_random: bool = False
     test_attrs: Mapping[str, bool] = field(default_factory=dict)
     precision: Precision | Mapping[str, Precision] = Precision.PROMOTED
@@ -126,6 +128,7 @@ _VALID = {
     "parts": lambda value: value is None or callable(value),
     "file_parts": lambda value: value is None or callable(value),
     "mutates": _are_names,
+    "alike": _are_names,
     "is_random": _is_a(bool),
     "test_attrs": _is_mapping_to(bool),
     "precision": lambda value: isinstance(value, Precision) or _is_mapping_to(Precision)(value),

@@ -202,13 +202,25 @@ def test_updates_of_a_file_fit_their_parameters(rule):
     tree = json.loads(main.desc.serialize_to_string().split(b"\n", 2)[2])
     args = next(o for o in tree["blocks"][0]["ops"] if o["op"] == update.op.name)["args"]
     last = max(
-        i for i, a in enumerate(args) if isinstance(a, list) and a[0] == "list" and len(a) > 1
+        i
+        for i, a in enumerate(args)
+        if isinstance(a, list) and a[0] == "list" and len(a) > 1
+        if update.op.params[i] not in update.op.traits.alike
     )
     args[last][1:] = reversed(args[last][1:])  # of the weight in place of the bias
     feed = {"x": np.ones((2, 300), "float32")}
     exe.run(main, feed=feed)
     with pytest.raises(ProgramError, match="must be like the parameters"):
         exe.run(loaded(tree), feed=feed)
+    args[last][1:] = reversed(args[last][1:])
+    for index, name in enumerate(update.op.params):
+        if name in update.op.traits.alike:
+            right = args[index]
+            for wrong in (args[2], [*right[:-1]]):
+                args[index] = wrong
+                with pytest.raises(ProgramError, match="must hold one number for each"):
+                    exe.run(loaded(tree), feed=feed)
+            args[index] = right
 
 
 def looping():

@@ -29,17 +29,17 @@ from argosy.tensor.engine import apply
 from argosy.tensor.random import gaussian
 from argosy.utils import convert_to_list
 
-batch_norm = anywhere(common.batch_norm)
-bilinear_tensor_product = anywhere(common.bilinear_tensor_product)
-conv2d = anywhere(common.conv2d)
-conv2d_transpose = anywhere(common.conv2d_transpose)
-conv3d = anywhere(common.conv3d)
-conv3d_transpose = anywhere(common.conv3d_transpose)
+batch_norm = common.batch_norm
+bilinear_tensor_product = common.bilinear_tensor_product
+conv2d = common.conv2d
+conv2d_transpose = common.conv2d_transpose
+conv3d = common.conv3d
+conv3d_transpose = common.conv3d_transpose
 data_norm = anywhere(common.data_norm)
-group_norm = anywhere(common.group_norm)
+group_norm = common.group_norm
 layer_norm = anywhere(common.layer_norm)
-row_conv = anywhere(common.row_conv)
-spectral_norm = anywhere(common.spectral_norm)
+row_conv = common.row_conv
+spectral_norm = common.spectral_norm
 
 if TYPE_CHECKING:  # the names of the table
 

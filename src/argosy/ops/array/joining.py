@@ -160,6 +160,21 @@ def unique(
     return values, first.to(index_dtype), flat.to(index_dtype), counts.to(index_dtype)
 
 
+@op(
+    "unique_in_order",
+    rows=Rows.OTHER,
+    types=("unique_with_counts(X, dtype:dtype) -> Out, Index, Count",),
+)
+def unique_in_order(x: Tensor, index_dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+    """Distinct values in the order of their first occurrence, where each element is among them, and
+    how often each occurs.
+    """
+    values, first, inverse, counts = unique(x, None, index_dtype)
+    order = torch.argsort(first, stable=True)
+    places = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=x.device))
+    return values[order], places[inverse.long()].to(index_dtype), counts[order]
+
+
 @op("unique_consecutive", rows=Rows.OTHER)
 def unique_consecutive(
     x: Tensor, axis: int | None, index_dtype: torch.dtype

@@ -121,9 +121,20 @@ def flatten(x: Tensor, start_axis: int = 0, stop_axis: int = -1) -> Tensor:
     return x.flatten(start, stop)
 
 
-@op("squeeze", is_reshape=True, layer="squeeze", types=("squeeze2(X, axes:list) -> Out, XShape",))
-def squeeze(x: Tensor, axes: Any = None) -> Tensor:
-    """Drop the given axes of extent 1 (all of them by default); an axis of another extent stays."""
+@op(
+    "squeeze",
+    is_reshape=True,
+    layer="squeeze",
+    types=("squeeze2(X, axes:list, -) -> Out, XShape",),
+)
+def squeeze(x: Tensor, axes: Any = None, assumed: Sequence[int] = ()) -> Tensor:
+    """Drop the given axes of extent 1 (all of them by default); an axis of another extent stays.
+
+    While shapes are inferred, the ``assumed`` ones count as of extent 1.
+    """
+    if assumed and x.is_meta:
+        for axis in assumed:
+            x = x.narrow(axis, 0, 1)
     if axes is None:
         return x.squeeze()
     wanted = {axis_in(axis, max(x.ndim, 1), "squeeze") for axis in ints(axes)}

@@ -7,10 +7,13 @@ the ratio of the sizes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from argosy.foundation.errors import UsageError
 from argosy.ops.array.shape import ints
 from argosy.ops.table import op
 from argosy.ops.traits import Precision
@@ -39,8 +42,8 @@ def _words_of_1x(kind: str) -> str:
     precision=dict.fromkeys(_TYPES, Precision.EXTRA_BLACK),
     type_of=lambda given: f"{given['mode']}_interp_v2",
     types=(
-        "nearest_interp_v2(X, interp_method, out_size//OutSize:sizes, scale:list, align_corners, "
-        "align_mode, -, data_layout:NCHW)",
+        "nearest_interp_v2(X, interp_method, out_size/SizeTensor/OutSize:sizes, "
+        "scale/Scale/Scale:list, align_corners, align_mode, -, data_layout:NCHW, -)",
         *_TYPES[1:],
         *(_words_of_1x(kind) for kind in _TYPES),
     ),
@@ -48,22 +51,23 @@ def _words_of_1x(kind: str) -> str:
 def interpolate(
     x: Tensor,
     mode: str,
-    sizes: Sequence[int] | Tensor | None,
-    scales: Sequence[float] | None,
+    sizes: Any,
+    scales: Any,
     align_corners: bool,
     align_mode: int,
     antialias: bool = False,
     channel_last: bool = False,
+    recomputes: bool = False,
 ) -> Tensor:
-    """Resample to ``sizes``, or by ``scales`` where these are not told. ``align_mode`` 1 puts
+    """Resample to ``sizes``, or by ``scales``; either may hold tensors. ``align_mode`` 1 puts
     sample positions at corners instead of centres (linear kinds only).
+
+    With ``recomputes``, positions follow the ratio of the sizes though scales are given.
     """
     if channel_last:
         x = x.movedim(-1, 1)
     if sizes is None:
-        factors = list(scales or ()) * (x.ndim - 2 if len(scales or ()) == 1 else 1)
-        sizes = [int(n * factor) for n, factor in zip(x.shape[2:], factors, strict=True)]
-        scales = factors
+        sizes, scales = _scaled(x, scales, recomputes)
     sizes = ints(sizes)
     if "linear" in mode and align_mode == 1 and not align_corners and not antialias:
         out = _linear_from_corners(x, sizes, scales)
@@ -77,6 +81,21 @@ def interpolate(
             antialias,
         )
     return out.movedim(1, -1) if channel_last else out
+
+
+def _scaled(x: Tensor, scales: Any, recomputes: bool) -> tuple[list[int], list[float] | None]:
+    """The sizes that scales lead to, and the scales if positions follow them."""
+    if isinstance(scales, Tensor):
+        scales = scales.reshape(-1).tolist()
+    factors = [float(s) for s in scales] * (1 if len(scales) > 1 else x.ndim - 2)
+    if min(factors) <= 0:
+        raise UsageError(f"interpolate: scales must be greater than zero, but are {factors}")
+    if recomputes:
+        return [int(n * s) for n, s in zip(x.shape[2:], factors, strict=True)], None
+    # Paddle multiplies in float32, which decides where a product falls just short of a whole
+    # number.
+    products = (np.float32(n) * np.float32(s) for n, s in zip(x.shape[2:], factors, strict=True))
+    return [int(n) for n in products], factors
 
 
 def _nearest_from_corners(x: Tensor, sizes: list[int]) -> Tensor:

@@ -169,7 +169,12 @@ def cond(x: Tensor, p: Any = None) -> Tensor:
         raise UsageError(
             f"cond: p must be None, 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, but received {p!r}"
         )
-    return torch.linalg.cond(x, p)
+    if p in (None, 2, -2, "nuc") or not x.requires_grad:
+        return torch.linalg.cond(x, p)
+    # torch changes the inverse in place where there is none, which its gradient does not survive
+    inverse, info = torch.linalg.inv_ex(x)
+    product = torch.linalg.matrix_norm(x, p) * torch.linalg.matrix_norm(inverse, p)
+    return torch.where(info == 0, product, torch.inf)
 
 
 @op("cov")

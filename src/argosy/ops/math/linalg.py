@@ -13,6 +13,7 @@ from argosy.foundation.errors import OutOfRange, RankError, UsageError
 from argosy.foundation.gradients import home_of
 from argosy.ops.math import promotion
 from argosy.ops.math.elementwise import add, matmul
+from argosy.ops.math.p_norm import p_norm
 from argosy.ops.table import define, op
 from argosy.ops.traits import Precision, Record, Rows
 
@@ -185,12 +186,12 @@ def vector_norm(
     keepdim: bool = False,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    return torch.linalg.vector_norm(x, p, axis, keepdim, dtype=dtype)
+    return p_norm(x, p, axis, keepdim, dtype)
 
 
 @op("frobenius_norm", types=("frobenius_norm(X, dim:axes, keep_dim)",))
 def frobenius_norm(x: Tensor, axis: Any, keepdim: bool) -> Tensor:
-    return torch.linalg.vector_norm(x, 2.0, axis, keepdim)
+    return p_norm(x, 2.0, axis, keepdim)
 
 
 @op("matrix_norm", precision={"frobenius_norm": Precision.BLACK})
@@ -208,7 +209,7 @@ def matrix_norm(
 @op("dist", precision=Precision.BLACK)
 def dist(x: Tensor, y: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm of ``x - y``, broadcast and flattened."""
-    return torch.linalg.vector_norm(x - y, p)
+    return p_norm(x - y, p)
 
 
 @op("cdist")
@@ -246,4 +247,4 @@ def pairwise_distance(
 ) -> Tensor:
     """p-norm over the last axis of ``x - y + epsilon``."""
     gap = x - y
-    return torch.linalg.vector_norm(gap + epsilon if epsilon else gap, p, -1, keepdim)
+    return p_norm(gap + epsilon if epsilon else gap, p, -1, keepdim)

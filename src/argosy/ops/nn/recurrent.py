@@ -6,6 +6,7 @@ candidate for GRU.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -132,7 +133,7 @@ def time_major_rnn(
     matrices, biases = weights[:half], weights[half:]
     pairs = range(0, half, 2)
     ordered = [w for i in pairs for w in (*matrices[i : i + 2], *biases[i : i + 2])]
-    return rnn.fn(  # type: ignore[no-any-return]
+    return rnn.fn(
         x, states, ordered, lengths, mode, num_layers, is_bidirectional, dropout, not is_test, True
     )
 
@@ -206,6 +207,50 @@ def rnn(
         hx = tuple(states) if mode == "LSTM" else states[0]
         return tuple(kernel(x, hx, list(weights), *shape, not time_major))
     return _over_lengths(kernel, x, states, list(weights), lengths, shape, time_major)
+
+
+@op(
+    "packed_lstm",
+    is_random=True,
+    test_attrs={"is_test": True},
+    types=(
+        "cudnn_lstm(Input, InitH, InitC, W, hidden_size, num_layers, is_bidirec, dropout_prob, "
+        "is_test) -> Out, last_h, last_c",
+    ),
+)
+def packed_lstm(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight: Tensor,
+    hidden_size: int,
+    num_layers: int,
+    is_bidirectional: bool,
+    dropout: float,
+    is_test: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """An LSTM over [time, batch, features] whose weights lie in one vector as cuDNN has them: the
+    matrices of all layers and directions, for inputs before those for states, then their biases.
+    """
+    directions = 2 if is_bidirectional else 1
+    rows = 4 * hidden_size
+    shapes: list[tuple[int, ...]] = []
+    for layer in range(num_layers):
+        width = x.shape[-1] if layer == 0 else hidden_size * directions
+        shapes += [(rows, width), (rows, hidden_size)] * directions
+    shapes += [(rows,)] * len(shapes)
+    sizes = [math.prod(shape) for shape in shapes]
+    if weight.numel() != sum(sizes):
+        raise UsageError(
+            f"lstm: {num_layers} layers of width {hidden_size} over {x.shape[-1]} features need "
+            f"{sum(sizes)} weights, but there are {weight.numel()}"
+        )
+    parts = [p.reshape(s) for p, s in zip(torch.split(weight, sizes), shapes, strict=True)]
+    features, options = x.shape[-1], (num_layers, is_bidirectional, dropout, is_test)
+    out, last_h, last_c = time_major_rnn.fn(
+        x, [h, c], parts, None, "LSTM", *options, features, hidden_size
+    )
+    return out, last_h, last_c
 
 
 @op("rnn_layer")

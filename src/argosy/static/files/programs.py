@@ -48,7 +48,7 @@ def dumps(program: Program, extra: dict[str, Any] | None = None) -> bytes:
         {
             "parent": block.parent_idx,
             "vars": [_packed_variable(v) for v in block.vars.values()],
-            "ops": [_packed_operator(o) for o in block.ops],
+            "ops": [_packed_operator(o) for o in block.ops if not o.is_mark],
         }
         for block in program.blocks
     ]
