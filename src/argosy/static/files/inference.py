@@ -20,6 +20,7 @@ from argosy.foundation.errors import (
     UsageError,
 )
 from argosy.framework import io
+from argosy.ops.losses.metric import auc_
 from argosy.static.files import programs
 from argosy.static.files.paddle import write as paddle_files
 from argosy.static.files.variables import (
@@ -50,6 +51,11 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
             f"normalize_program: program must be a Program, but received {type(program).__name__}"
         )
     feeds, fetches = variables("feed_vars", feed_vars), variables("fetch_vars", fetch_vars)
+    if any(operator.op is auc_ for operator in program.global_block().ops):
+        warnings.warn(
+            "Be sure that you have set auc states to 0 before saving inference model.",
+            stacklevel=2,
+        )
     out = program.clone(for_test=True)
     out.readers = []  # what an inference program computes with is fed
     if skips_pruning:
@@ -193,6 +199,11 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
     if kwargs:
         raise NotSupported(
             f"static.load_inference_model: options {sorted(kwargs)} are not supported"
+        )
+    if path_prefix is not None and not isinstance(path_prefix, (str, os.PathLike)):
+        raise DtypeError(
+            "static.load_inference_model: path_prefix must be a string, but received "
+            f"{type(path_prefix).__name__}"
         )
     if path_prefix is None:
         if not isinstance(model, bytes):
