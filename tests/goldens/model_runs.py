@@ -340,17 +340,17 @@ def saved(paddle: Any, path: Any) -> Any:
     """Save a Model after some training."""
     with paddle.utils.unique_name.guard():
         found = model(paddle, 0.05, "Adam")
-    found.fit(dataset(paddle, 8), batch_size=4, shuffle=False, verbose=0)
-    found.save(str(path))
-    return next_losses(paddle, found)
+        found.fit(dataset(paddle, 8), batch_size=4, shuffle=False, verbose=0)
+        found.save(str(path))
+        return next_losses(paddle, found)
 
 
 def loaded(paddle: Any, path: Any) -> Any:
     """Load it into a new one."""
     with paddle.utils.unique_name.guard():
         found = model(paddle, 0.05, "Adam")
-    found.load(str(path))
-    return next_losses(paddle, found)
+        found.load(str(path))
+        return next_losses(paddle, found)
 
 
 BOTH = {"fit": fit, "shuffled": shuffled, "evaluate": evaluate, "predict": predict,

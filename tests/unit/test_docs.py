@@ -28,6 +28,7 @@ GUIDES = (
     "README",
     "docs/README",
     "docs/get_started",
+    "docs/model",
     "docs/moving_from_paddle",
     "docs/moving_from_torch_ddp",
     "docs/parameter_server_torch",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from argosy.framework.mode import switch
 from argosy.nn import functional as F
 from argosy.ops.sequences import beam as ops
-from argosy.tensor import creation, logic, manipulation, math, search
+from argosy.tensor import creation, logic, manipulation, reduction, search
 from argosy.tensor.engine import apply, defaults
 from argosy.utils.layers_utils import flatten, map_structure, pack_sequence_as
 
@@ -219,12 +219,12 @@ def _run_recorded(step: _Step, start: Any, max_step_num: int | None) -> tuple[An
     def body(time: Any, leaves: list[Any]) -> Any:
         outputs, *following = step(time, *pack_sequence_as(carried, leaves))
         made[:] = outputs, following
-        again = logic.logical_not(math.all(following[2]))
+        again = logic.logical_not(reduction.all(following[2]))
         if max_step_num is not None:
             again = logic.logical_and(again, time + 1 <= max_step_num)
         return flatten(outputs), flatten(following), again
 
-    again = logic.logical_not(math.all(finished))
+    again = logic.logical_not(reduction.all(finished))
     stacked, last = switch.repeat(body, flatten(carried), again)
     outputs, following = made
     _, states, _, lengths = pack_sequence_as(following, last)

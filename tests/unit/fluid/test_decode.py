@@ -182,3 +182,28 @@ def test_a_decoder_may_leave_out_finalize_and_lengths(programs):
     got, end = run(programs, {"first": np.zeros([1, 2], "float32")}, [outputs, last])
     np.testing.assert_array_equal(got[:, 0, 0], [1, 2, 3])
     np.testing.assert_array_equal(end, [[3, 3]])
+
+
+# -- what recurrent layers refuse
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, h, wrong: fluid.layers.gru_unit(wrong, h, 12),
+        lambda x, h, wrong: fluid.layers.gru_unit(x, wrong, 12),
+        lambda x, h, wrong: fluid.layers.lstm_unit(wrong, h, h),
+        lambda x, h, wrong: fluid.layers.lstm_unit(x, h, wrong),
+        lambda x, h, wrong: fluid.layers.dynamic_gru(wrong, 4),
+        lambda x, h, wrong: fluid.layers.dynamic_lstm(x, 12, h_0=wrong),
+        lambda x, h, wrong: fluid.layers.dynamic_lstmp(x, 12, 2, c_0=wrong),
+        lambda x, h, wrong: fluid.layers.lstm(x, h, wrong, 1, 4, 1),
+        lambda x, h, wrong: fluid.dygraph.GRUUnit(12)(x, wrong),
+    ],
+)
+@pytest.mark.parametrize("kind", ["array", "integers"])
+def test_inputs_of_recurrent_layers_are_floating_variables(programs, call, kind):
+    x, h = fluid.data("x", [None, 12]), fluid.data("h", [None, 4])
+    wrong = np.ones([2, 4]) if kind == "array" else fluid.data("wrong", [None, 4], "int32")
+    with pytest.raises(TypeError, match=r"must be (Variable|one of float32)"):
+        call(x, h, wrong)

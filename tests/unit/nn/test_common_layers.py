@@ -242,3 +242,18 @@ def test_interpolation_to_a_size_that_a_run_tells(settings, plain, extents, mode
     got, out = _resized(lambda *given: {"mode": mode, **settings(*given)}, feed)
     assert out.shape == [-1, 3, *extents]
     np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_padding_by_amounts_that_a_run_tells():
+    x = paddle.static.data("x", [None, 3, None, None])
+    amounts = paddle.static.data("amounts", [4], "int32")
+    to_eight = F.pad(x, [0, 2, 1, 8 - paddle.shape(x)[2]])
+    by_data = F.pad(x, amounts, mode="replicate")
+    assert by_data.shape == [-1, 3, -1, -1]
+    images = np.random.RandomState(0).randn(2, 3, 4, 5).astype("float32")
+    feed = {"x": images, "amounts": np.array([1, 2, 3, 0], "int32")}
+    got = paddle.static.Executor().run(feed=feed, fetch_list=[to_eight, by_data])
+    wide = ((0, 0), (0, 0))
+    np.testing.assert_array_equal(got[0], np.pad(images, (*wide, (1, 4), (0, 2))))
+    np.testing.assert_array_equal(got[1], np.pad(images, (*wide, (3, 0), (1, 2)), "edge"))

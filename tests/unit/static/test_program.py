@@ -363,8 +363,8 @@ def test_input_spec():
 
 
 def test_what_is_missing_is_refused_by_name():
-    with pytest.raises(NotSupported, match=r"paddle.static.nn.static_pylayer is not supported"):
-        paddle.static.nn.static_pylayer  # noqa: B018
+    with pytest.raises(NotSupported, match=r"paddle.static.nn.nce is not supported"):
+        paddle.static.nn.nce  # noqa: B018
     with pytest.raises(NotSupported, match=r"paddle.static.IpuStrategy"):
         paddle.static.IpuStrategy  # noqa: B018
     assert not hasattr(paddle.static, "IpuCompiledProgram")
@@ -425,3 +425,18 @@ def test_squeeze_takes_an_unknown_extent_for_one():
     exe = paddle.static.Executor()
     got = exe.run(feed={"x": np.ones([2, 1, 3], "float32")}, fetch_list=results)
     assert [value.shape for value in got] == [(2, 3), (2, 1, 3), (2, 3)]
+
+
+def test_a_program_for_inference_keeps_all_operators():
+    x = paddle.static.data("x", [None, 4])
+    out = paddle.nn.functional.dropout(paddle.static.nn.fc(x, 3), 0.5)
+    paddle.optimizer.SGD(0.1).minimize(out.mean())
+    main = paddle.static.default_main_program()
+    copy = main._inference_optimize()
+    kinds = [[o.type for o in program.global_block().ops] for program in (main, copy)]
+    assert kinds[0] == kinds[1]
+    tests = [
+        next(o for o in program.global_block().ops if o.type == "dropout").attr("is_test")
+        for program in (main, copy)
+    ]
+    assert tests == [False, True]

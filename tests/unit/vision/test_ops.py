@@ -104,6 +104,29 @@ def test_a_deformable_layer_trains_in_a_program(static_mode):
     assert losses[-1] < losses[0]
 
 
+def test_the_function_of_programs_makes_filters(static_mode):
+    x = paddle.static.data("x", [2, 4, 5, 5])
+    offset = paddle.static.data("offset", [2, 18, 5, 5])
+    mask = paddle.static.data("mask", [2, 9, 5, 5])
+    one = paddle.static.nn.deform_conv2d(x, offset, None, 6, 3, padding=1)
+    two = paddle.static.nn.deform_conv2d(x, offset, mask, 6, 3, padding=1, bias_attr=False)
+    block = paddle.static.default_main_program().global_block()
+    assert [o.type for o in block.ops] == [
+        "deformable_conv_v1",
+        "elementwise_add",
+        "deformable_conv",
+    ]
+    names = [p.name for p in block.all_parameters()]
+    assert names == ["deformable_conv_0.w_0", "deformable_conv_0.b_0", "deformable_conv_1.w_0"]
+    exe = paddle.static.Executor()
+    exe.run(paddle.static.default_startup_program())
+    feed = {"x": np.ones((2, 4, 5, 5), "float32"), "offset": np.zeros((2, 18, 5, 5), "float32")}
+    feed["mask"] = np.zeros((2, 9, 5, 5), "float32")
+    first, second = exe.run(feed=feed, fetch_list=[one, two])
+    assert np.abs(first).min() > 0
+    assert np.abs(second).max() == 0
+
+
 def test_no_offset_is_a_plain_convolution():
     x, weight = paddle.rand([2, 4, 6, 6]), paddle.rand([6, 2, 3, 3])
     offset = paddle.zeros([2, 18, 3, 3])

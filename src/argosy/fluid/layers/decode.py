@@ -43,8 +43,12 @@ class _OneFlag(Decoder):
 
     def __init__(self, search: BeamSearchDecoder) -> None:
         self._search = search
-        self.initialize = search.initialize  # type: ignore[method-assign]
-        self.finalize = search.finalize  # type: ignore[method-assign]
+
+    def initialize(self, inits: Any) -> Any:
+        return self._search.initialize(inits)
+
+    def finalize(self, outputs: Any, final_states: Any, sequence_lengths: Any) -> Any:
+        return self._search.finalize(outputs, final_states, sequence_lengths)
 
     def step(self, time: Any, inputs: Any, states: Any, **kwargs: Any) -> Any:
         outputs, new, inputs, finished = self._search.step(time, inputs, states, **kwargs)

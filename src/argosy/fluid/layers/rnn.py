@@ -25,6 +25,12 @@ def _require_activations(call: str, *names: str) -> None:
             )
 
 
+def _require_sequences(call: str, input: Any, h_0: Any, c_0: Any = None) -> None:
+    for argument, value in (("input", input), ("h_0", h_0), ("c_0", c_0)):
+        if argument == "input" or value is not None:
+            require(call, argument, value)
+
+
 def dynamic_lstm(
     input: Any,
     size: int,
@@ -46,6 +52,7 @@ def dynamic_lstm(
     ``h_0`` and ``c_0`` have a row for each sequence.
     """
     require_bias("dynamic_lstm", bias_attr)
+    _require_sequences("dynamic_lstm", input, h_0, c_0)
     _require_activations("dynamic_lstm", gate_activation, cell_activation, candidate_activation)
     width = size // 4
     with layer_call("lstm", name) as helper:
@@ -129,6 +136,7 @@ def dynamic_lstmp(
     ``h_0`` [sequences, proj_size] and ``c_0`` have a row for each sequence.
     """
     require_bias("dynamic_lstmp", bias_attr)
+    _require_sequences("dynamic_lstmp", input, h_0, c_0)
     activations = [gate_activation, cell_activation, candidate_activation, proj_activation]
     _require_activations("dynamic_lstmp", *activations)
     for argument, clip in (("cell_clip", cell_clip), ("proj_clip", proj_clip)):
@@ -165,6 +173,7 @@ def dynamic_gru(
 
     ``h_0`` has a row for each sequence.
     """
+    _require_sequences("dynamic_gru", input, h_0)
     _require_activations("dynamic_gru", gate_activation, candidate_activation)
     with layer_call("gru") as helper:
         weight = helper.create_parameter(param_attr, [size, 3 * size], input.dtype)
@@ -188,6 +197,10 @@ def gru_unit(
     """One step of a GRU of width ``size / 3``: the new hidden state, the old one after the reset
     gate, and gates with candidate.
     """
+    for argument, value in (("input", input), ("hidden", hidden)):
+        require("gru_unit", argument, value)
+    if not isinstance(size, int):
+        raise DtypeError(f"gru_unit: size must be an int, but received {size!r}")
     _require_activations("gru_unit", activation, gate_activation)
     width = size // 3
     with layer_call("gru_unit") as helper:
@@ -208,7 +221,10 @@ def lstm_unit(
     """One step of an LSTM whose gates come from one ``fc`` of the input and the hidden state;
     returns hidden state and cell.
     """
-    shapes = [list(x.shape) for x in (x_t, hidden_t_prev, cell_t_prev)]
+    given = {"x_t": x_t, "hidden_t_prev": hidden_t_prev, "cell_t_prev": cell_t_prev}
+    for argument, value in given.items():
+        require("lstm_unit", argument, value)
+    shapes = [list(x.shape) for x in given.values()]
     if any(len(shape) != 2 for shape in shapes) or shapes[1][1] != shapes[2][1]:
         raise UsageError(
             "fluid.layers.lstm_unit: x_t, hidden_t_prev and cell_t_prev must be matrices, the "

@@ -197,7 +197,7 @@ def pad(
         raise RankError(
             f"pad: mode should be one of constant, reflect, replicate, circular, but got {mode}."
         )
-    amounts = pad.tolist() if isinstance(pad, Tensor) else [int(p) for p in pad]
+    amounts = _amounts(pad)
     rank = len(x.shape)
     if mode == "constant" and len(amounts) != 2 * (rank - 2) and not isinstance(pad, Tensor):
         pairs = _pairs_of_all_axes(amounts, rank, pad_from_left_axis)
@@ -206,12 +206,20 @@ def pad(
     return apply(vision_ops.pad, x, pairs, mode, float(value))
 
 
-def _pairs_of_all_axes(amounts: list[int], rank: int, first_axis_first: bool) -> list[int]:
+def _amounts(pad: Any) -> list[Any]:
+    """The amounts one by one; in a program those that are variables stay what they are."""
+    if not switch.is_static:
+        return pad.tolist() if isinstance(pad, Tensor) else [int(p) for p in pad]
+    each = [pad[i] for i in range(pad.shape[0])] if isinstance(pad, Tensor) else pad
+    return [p if isinstance(p, Tensor) else int(p) for p in each]
+
+
+def _pairs_of_all_axes(amounts: list[Any], rank: int, first_axis_first: bool) -> list[Any]:
     if len(amounts) % 2 or len(amounts) > 2 * rank:
         raise UsageError(
             f"pad: expected an even number of at most {2 * rank} amounts, but received {amounts}"
         )
-    if any(amount < 0 for amount in amounts):
+    if any(amount < 0 for amount in amounts if isinstance(amount, int)):
         raise UsageError(f"pad: amounts must not be negative, but received {amounts}")
     if len(amounts) == 2 * rank and first_axis_first:
         return amounts
@@ -219,7 +227,7 @@ def _pairs_of_all_axes(amounts: list[int], rank: int, first_axis_first: bool) ->
     return [0] * (2 * rank - len(amounts)) + reversed_axes
 
 
-def _pairs_of_spatial_axes(amounts: list[int], rank: int, data_format: str | None) -> list[int]:
+def _pairs_of_spatial_axes(amounts: list[Any], rank: int, data_format: str | None) -> list[Any]:
     if rank not in _PAD_LAYOUTS:
         raise RankError(f"pad: input tensor dimension must be in [3, 4, 5] but got {rank}")
     layout = _PAD_LAYOUTS[rank][0] if data_format is None else data_format.upper()

@@ -36,7 +36,9 @@ def pad_volume(
 
 def _pad_parts(record: Record, x: Any, padding: Sequence[int], mode: str, value: float) -> Any:
     """Paddle pads volumes: axes are added before the first and taken away behind it."""
-    if x.ndim not in (3, 4, 5) or any(padding[:4]):
+    if x.ndim not in (3, 4, 5) or not all(isinstance(n, int) for n in padding):
+        return NotImplemented
+    if any(padding[:4]):
         return NotImplemented
     added = list(range(2, 7 - x.ndim))
     volume = record(unsqueeze, x, added) if added else x
@@ -47,8 +49,9 @@ def _pad_parts(record: Record, x: Any, padding: Sequence[int], mode: str, value:
 
 
 @op("pad", types=("pad3d",), file_parts=_pad_parts)
-def pad(x: Tensor, padding: Sequence[int], mode: str, value: float) -> Tensor:
+def pad(x: Tensor, padding: Any, mode: str, value: float) -> Tensor:
     """Pad with (before, after) for every axis, first axis first; negative amounts cut."""
+    padding = ints(padding)
     pairs = [(padding[2 * i], padding[2 * i + 1]) for i in range(x.ndim)]
     if mode == "constant":
         while len(pairs) > 1 and pairs[0] == (0, 0):

@@ -16,6 +16,7 @@ from argosy.foundation.errors import RankError, UsageError
 from argosy.ops import table
 from argosy.ops.math import elementwise, promotion, special
 from argosy.ops.math import reduction as reductions
+from argosy.ops.math.p_norm import p_norm
 from argosy.ops.nn.softmax import log_softmax
 from argosy.ops.table import Op, op
 from argosy.ops.traits import FLOATING, Precision, Record
@@ -151,6 +152,7 @@ def smooth_l1_loss(
     ``is_huber``.
     """
     _check_same_shape("smooth_l1_loss", input=input, label=label)
+    input, label = promotion.widen(input, label)
     loss = F.huber_loss(input, label, reduction="none", delta=delta)
     return reduce(loss if is_huber else loss / delta, reduction, "smooth_l1_loss")
 
@@ -321,7 +323,7 @@ def triplet_margin_loss(
         raise UsageError(f"triplet_margin_loss: margin must not be negative, but received {margin}")
 
     def distance(x: Tensor, y: Tensor) -> Tensor:
-        return torch.linalg.vector_norm(x - y + epsilon, p, -1)
+        return p_norm(x - y + epsilon, p, -1)
 
     far = distance(input, negative)
     if swap:

@@ -15,8 +15,10 @@ from argosy.ops.traits import Rows
     rows=Rows.KEPT_IF_ALONE,
     types=(
         "deformable_conv(Input, Offset, Filter, Mask, strides, paddings, dilations, "
-        "deformable_groups, groups, im2col_step=1) -> Output",
+        "deformable_groups, groups) -> Output",
+        "deformable_conv_v1",
     ),
+    type_of=lambda given: "deformable_conv" + ("_v1" if given["mask"] is None else ""),
 )
 def deformable_conv(
     x: Tensor,

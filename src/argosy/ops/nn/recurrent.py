@@ -133,7 +133,7 @@ def time_major_rnn(
     matrices, biases = weights[:half], weights[half:]
     pairs = range(0, half, 2)
     ordered = [w for i in pairs for w in (*matrices[i : i + 2], *biases[i : i + 2])]
-    return rnn.fn(  # type: ignore[no-any-return]
+    return rnn.fn(
         x, states, ordered, lengths, mode, num_layers, is_bidirectional, dropout, not is_test, True
     )
 
@@ -245,13 +245,10 @@ def packed_lstm(
             f"lstm: {num_layers} layers of width {hidden_size} over {x.shape[-1]} features need "
             f"{sum(sizes)} weights, but there are {weight.numel()}"
         )
-    parts = [p.reshape(s) for p, s in zip(weight.split(sizes), shapes, strict=True)]
-    half = len(parts) // 2
-    ordered = [
-        part for i in range(0, half, 2) for part in (*parts[i : i + 2], *parts[half + i :][:2])
-    ]
-    out, last_h, last_c = rnn.fn(
-        x, [h, c], ordered, None, "LSTM", num_layers, is_bidirectional, dropout, not is_test, True
+    parts = [p.reshape(s) for p, s in zip(torch.split(weight, sizes), shapes, strict=True)]
+    features, options = x.shape[-1], (num_layers, is_bidirectional, dropout, is_test)
+    out, last_h, last_c = time_major_rnn.fn(
+        x, [h, c], parts, None, "LSTM", *options, features, hidden_size
     )
     return out, last_h, last_c
 

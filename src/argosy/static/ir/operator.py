@@ -129,6 +129,10 @@ class Operator:
         return KINDS.get(self.type) if self.op is None else None
 
     @property
+    def is_mark(self) -> bool:
+        return self.special is not None and self.special.is_mark
+
+    @property
     def takes_gradients(self) -> bool:
         return self.special is not None and self.special.takes_gradients
 
@@ -334,6 +338,12 @@ class Operator:
             return
         position = list(self.named_args).index(name)
         self.args = (*self.args[:position], value, *self.args[position + 1 :])
+
+    def enter_test_mode(self) -> None:
+        """Set the switches of a test program."""
+        for name, value in self.op.traits.test_attrs.items() if self.op is not None else ():
+            if name in self.attrs:
+                self._put(name, value)
 
     def leave_test_mode(self) -> None:
         """Set the switches that a test program sets the other way."""

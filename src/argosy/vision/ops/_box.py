@@ -39,7 +39,7 @@ def nms(
         raise BadArgument(f"nms: top_k is {top_k}, expected at most {scores.shape[0]}, the boxes")
     if categories is None:
         raise BadArgument("nms: with category_idxs, categories must be given, the list of them all")
-    kinds = list(categories)
+    kinds = [int(category) for category in categories]
     return apply(ops.scored_nms, boxes, scores, category_idxs, kinds, iou_threshold, top_k)
 
 
