@@ -40,6 +40,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_eager.py
 	$(BIN)/python benchmarks/bench_static.py
 	$(BIN)/python benchmarks/bench_jit.py
+	$(BIN)/python benchmarks/bench_inference.py
 	$(BIN)/python benchmarks/bench_collectives.py
 	$(BIN)/python benchmarks/bench_data_parallel.py
 	$(BIN)/python benchmarks/bench_fleet.py

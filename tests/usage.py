@@ -42,6 +42,10 @@ def found(name: str) -> tuple[bool, Any]:
     try:
         return True, importlib.import_module(name)
     except Exception:
+        pass
+    try:  # a function of the package may hide the module: ``from package.module import name``
+        return True, getattr(importlib.import_module(owner), last)
+    except Exception:
         return False, None
 
 

@@ -92,7 +92,6 @@ def test_names_are_loaded_on_first_use():
         ("import paddle.quantization", "paddle.quantization is not supported"),
         ("from paddle.nn.quant.format import LinearQuanter", "paddle.nn.quant is not supported"),
         ("from paddle.distributed import shard_tensor", "automatic parallelism"),
-        ("from paddle.utils import cpp_extension", "PyLayer"),
     ],
 )
 def test_what_is_not_supported_says_so_at_the_import(statement, said):

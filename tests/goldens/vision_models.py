@@ -78,6 +78,8 @@ RUNS: list[tuple[str, dict[str, Any], tuple[int, ...]]] = [
 
 # Those that take long to fill; all their classes are among the others too.
 BIG = {
+    "densenet169",
+    "densenet201",
     "densenet264",
     "resnet101",
     "resnet152",

@@ -35,7 +35,12 @@ def test_a_name_that_is_bound_again_is_not_followed():
 
 @pytest.mark.parametrize(
     ("name", "is_found"),
-    [("paddle.nn.Linear.forward", True), ("paddle.io.dataloader", True), ("paddle.nn.Nil", False)],
+    [
+        ("paddle.nn.Linear.forward", True),
+        ("paddle.io.dataloader", True),
+        ("paddle.nn.Nil", False),
+        ("paddle.distributed.communication.reduce.ReduceOp", True),
+    ],
 )
 def test_a_name_is_found_as_a_script_would(name, is_found):
     assert usage.found(name)[0] is is_found

@@ -42,7 +42,7 @@ def read_precision(configs: Any, optimizer: Any, is_static: bool) -> Precision:
     """What ``amp_configs``, a level or a dict of settings, says."""
     if not configs:
         return Precision()
-    settings = {"level": configs} if isinstance(configs, str) else dict(configs)
+    settings: dict[str, Any] = {"level": configs} if isinstance(configs, str) else dict(configs)
     level = settings.pop("level", "O1")
     if level not in _LEVELS:
         what = "The level of amp_configs" if isinstance(configs, str) else "amp_configs['level']"

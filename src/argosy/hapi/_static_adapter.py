@@ -85,8 +85,8 @@ class StaticGraphAdapter(Adapter):
             # such as operators that count steps for a learning rate
             program.global_block().ops.clear()
         with program_guard(program, self._startup):
-            inputs = [data(s.name, s.shape, s.dtype) for s in setup.inputs or ()]
-            labels = [data(s.name, s.shape, s.dtype) for s in setup.labels or ()]
+            inputs = [data(str(s.name), s.shape, s.dtype) for s in setup.inputs or ()]
+            labels = [data(str(s.name), s.shape, s.dtype) for s in setup.labels or ()]
             outputs = as_list(setup.network(*inputs))
             losses: list[Any] = []
             metrics: list[list[Any]] = []

@@ -85,7 +85,7 @@ def config_callbacks(
     0), a ModelCheckpoint and a LRScheduler behind them where they have none.
     """
     given = callbacks or []
-    chosen = list(given) if isinstance(given, (list, tuple)) else [given]
+    chosen: list[Any] = list(given) if isinstance(given, (list, tuple)) else [given]
     if verbose and not _has(chosen, ProgBarLogger):
         chosen.insert(0, ProgBarLogger(log_freq, verbose=verbose))
     if not _has(chosen, ModelCheckpoint):

@@ -125,7 +125,7 @@ def _entry(call: str, module: ModuleType, name: str) -> Callable[..., Any]:
         raise UsageError(
             f"hub.{call}: model should be a str of function name, but is a {type(name).__name__}"
         )
-    found = getattr(module, name, None)
+    found: Callable[..., Any] | None = getattr(module, name, None)
     if not callable(found):
         raise HubError(f"hub.{call}: Cannot find callable {name} in hubconf")
     return found

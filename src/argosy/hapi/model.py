@@ -22,7 +22,7 @@ from argosy.hapi._setup import (
 )
 from argosy.hapi._static_adapter import StaticGraphAdapter
 from argosy.hapi.callbacks import Callback
-from argosy.hapi.model_summary import summary
+from argosy.hapi.model_summary import ModelSummary, summary
 from argosy.metric import Metric
 from argosy.nn import Layer
 from argosy.static import InputSpec
@@ -165,7 +165,8 @@ class Model(_Parts):
     @no_grad()
     def predict_batch(self, inputs: Any) -> list[np.ndarray]:
         """The outputs of the network for one batch."""
-        return self._adapter.predict_batch(inputs)
+        outputs: list[np.ndarray] = self._adapter.predict_batch(inputs)
+        return outputs
 
     # -- all of them
     # ----------------------------------------------------------------------------------------------
@@ -275,9 +276,10 @@ class Model(_Parts):
 
     def parameters(self, *args: Any, **kwargs: Any) -> list[Any]:
         """The parameters of the network."""
-        return self.network.parameters(*args, **kwargs)
+        found: list[Any] = self.network.parameters(*args, **kwargs)
+        return found
 
-    def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
+    def summary(self, input_size: Any = None, dtype: Any = None) -> ModelSummary:
         """Print the network's table of layers; without ``input_size`` for the inputs described."""
         sizes = self.setup.inputs if input_size is None else input_size
         if sizes is None:

@@ -61,6 +61,7 @@ def summary(
     was_training = in_dynamic_mode() and net.training
     if was_training:
         net.eval()
+    counts: ModelSummary
     text, counts = summary_string(net, sizes, dtypes, input)
     print(text)
     if was_training:
@@ -108,7 +109,7 @@ def _known(size: Any) -> Any:
     """Sizes with a 1 for the dimension that may vary."""
     if _is_nested(size):
         return [_known(item) for item in size]
-    is_open = [n is None or (isinstance(n, numbers.Number) and n == -1) for n in size]
+    is_open = [n is None or n == -1 for n in size]
     if sum(is_open) > 1:
         raise UsageError(
             "summary: Option input_size only the dim of batch_size can be None or -1, but "

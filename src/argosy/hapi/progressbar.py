@@ -153,9 +153,9 @@ def _members(name: str, value: Any) -> list[Any]:
     return members
 
 
-def _from_bfloat16(bits: np.uint16) -> np.float32:
+def _from_bfloat16(bits: np.uint16) -> float:
     """The number whose upper half these bits are: arrays hold bfloat16 that way."""
-    return np.frombuffer(np.uint32(int(bits) << 16).tobytes(), np.float32)[0]
+    return float(np.uint32(int(bits) << 16).view(np.float32))
 
 
 def _number(value: Any) -> str:
@@ -163,7 +163,8 @@ def _number(value: Any) -> str:
         value = value.item()
     if not isinstance(value, _NUMBERS):
         return str(value)
-    return f"{value:.4f}" if abs(value) > 1e-3 else f"{value:.4e}"
+    number = float(value)
+    return f"{number:.4f}" if abs(number) > 1e-3 else f"{number:.4e}"
 
 
 def _pace(step_s: float) -> str:

@@ -41,7 +41,7 @@ class OpWrapper:
         self._graph = graph
 
     def type(self) -> str:
-        return self._op.type
+        return str(self._op.type)
 
     def inputs(self, name: str) -> list[Any]:
         """The variables in an input slot; empty if there is no such slot."""
@@ -92,7 +92,7 @@ def count_bn(op: OpWrapper) -> int:
 
 
 def count_linear(op: OpWrapper) -> int:
-    return abs(op.inputs("Y")[0].shape()[0]) * _size(op.outputs("Out")[0].shape()[1:])
+    return int(abs(op.inputs("Y")[0].shape()[0])) * _size(op.outputs("Out")[0].shape()[1:])
 
 
 def count_pool2d(op: OpWrapper) -> int:

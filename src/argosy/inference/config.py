@@ -13,8 +13,9 @@ from typing import Any
 from argosy.device import cuda
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.foundation.places import CPUPlace, CUDAPlace, Place
+from argosy.inference import kinds
 from argosy.inference.engines import EngineOptions, log
-from argosy.inference.kinds import Precision, expected
+from argosy.inference.kinds import expected
 from argosy.inference.native import NativeConfig
 from argosy.inference.onednn import OnednnOptions
 from argosy.inference.options import Options
@@ -36,8 +37,8 @@ class Config(OnednnOptions, EngineOptions):
 
     __slots__ = ("_options", "_passes")
 
-    Precision = Precision
-    Float32, Int8, Half, Bfloat16 = Precision
+    Precision = kinds.Precision
+    Float32, Int8, Half, Bfloat16 = kinds.Precision
 
     def __init__(self, model: str | Config | None = None, params: str | None = None) -> None:
         self._options = Options()
@@ -102,7 +103,7 @@ class Config(OnednnOptions, EngineOptions):
         self,
         memory_pool_init_size_mb: int,
         device_id: int = 0,
-        precision_mode: Precision = Precision.Float32,
+        precision_mode: kinds.Precision = kinds.Precision.Float32,
     ) -> None:
         """Run on a GPU; without one this is an error in the log, and the CPU is used, as in Paddle.
 
@@ -112,7 +113,7 @@ class Config(OnednnOptions, EngineOptions):
             log.error("Config.enable_use_gpu: there is no GPU here; the CPU computes")
             self._options.use_gpu = False
             return
-        if precision_mode is not Precision.Float32:
+        if precision_mode is not kinds.Precision.Float32:
             raise NotSupported(
                 f"Config.enable_use_gpu: precision_mode {precision_mode} is not supported; save "
                 "the model in that precision, or leave it out"

@@ -176,6 +176,26 @@ class EngineOptions:
     def use_opencl(self) -> bool:
         return False
 
+    def nnadapter(self) -> None:
+        raise _lacking("nnadapter", "Paddle Lite", "leave it out")
+
+    def enable_quantizer(self) -> None:
+        raise _lacking("enable_quantizer", "quantisation", "leave it out")
+
+    def quantizer_config(self) -> None:
+        raise _lacking("quantizer_config", "quantisation", "leave it out")
+
+    def dist_config(self) -> None:
+        raise _lacking("dist_config", "models split over processes", "save the whole model")
+
+    def set_dist_config(self, config: Any) -> None:
+        raise _lacking("set_dist_config", "models split over processes", "save the whole model")
+
+    def exp_sparse_conv_using_buffer(
+        self, kernels: Sequence[Sequence[int]], strides: Sequence[Sequence[int]]
+    ) -> None:
+        """Of sparse convolutions, which no program here has."""
+
     def enable_openvino_engine(self, inference_precision: Precision = Precision.Float32) -> None:
         if inference_precision is not Precision.Float32:
             raise _lacking("enable_openvino_engine", "OpenVINO", "leave it out")
@@ -216,6 +236,15 @@ class EngineOptions:
 
     def enable_ipu(self, *args: Any, **kwargs: Any) -> None:
         raise _lacking("enable_ipu", "IPUs", "use enable_use_gpu() or the CPU")
+
+    def load_ipu_config(self, config_path: str) -> None:
+        raise _lacking("load_ipu_config", "IPUs", "use enable_use_gpu() or the CPU")
+
+    def set_ipu_config(self, *args: Any, **kwargs: Any) -> None:
+        """Of IPUs, which ``enable_ipu`` refuses."""
+
+    def set_ipu_custom_info(self, *args: Any, **kwargs: Any) -> None:
+        """Of IPUs, which ``enable_ipu`` refuses."""
 
     def enable_custom_device(
         self, device_type: str, device_id: int = 0, precision: Precision = Precision.Float32

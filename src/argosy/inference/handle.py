@@ -17,8 +17,15 @@ from argosy.static.ir.variable import Variable
 from argosy.static.lower.fetch import given_out
 from argosy.tensor.engine import Tensor as EagerTensor
 
-# Paddle widens integers of 16 bits, which its predictors do not have.
-_WIDENED = {"int16": "int32", "uint16": "int32"}
+# What arrays become, by their dtype: Paddle widens integers of 16 bits, which its predictors do not
+# have. Looked up by dtype, as its name takes longer to ask for than all else in copy_from_cpu.
+_TAKEN = {
+    np.dtype(kind): np.dtype({"int16": "int32", "uint16": "int32"}.get(kind, kind))
+    for kind in (
+        *("float32", "float64", "float16", "int64", "int32", "int16", "uint16", "int8", "uint8"),
+        "bool",
+    )
+}
 _SHARED = frozenset({
     torch.int32, torch.int64, torch.uint8, torch.int8, torch.float32, torch.float64,
     torch.float16, torch.bfloat16, torch.bool,
@@ -120,27 +127,29 @@ class Tensor:
 
     def copy_from_cpu(self, data: np.ndarray[Any, Any]) -> None:
         """Fill an input with a copy of an array, whose shape and dtype it takes over."""
-        if not isinstance(data, np.ndarray):
-            if isinstance(data, list) and data and isinstance(data[0], str):
-                raise NotSupported(
-                    f"Tensor.copy_from_cpu: input {self._slot.name!r} is a tensor; inputs of "
-                    "strings are not supported"
-                )
-            raise DtypeError(
-                "In copy_from_cpu, we only support numpy ndarray and list[str] data type, but "
-                f"received {type(data).__name__}; convert it with numpy.array(...)"
-            )
         self._check_writes("copy_from_cpu")
-        kind = data.dtype.name
-        try:
-            raw = torch.from_numpy(np.array(data, dtype=_WIDENED.get(kind, kind), order="C"))
-            PaddleDType.of(raw.dtype)
-        except (TypeError, NotSupported) as error:
-            raise DtypeError(
+        kind = _TAKEN.get(data.dtype) if isinstance(data, np.ndarray) else None
+        if kind is None:
+            raise self._not_taken(data)
+        slot = self._slot
+        slot.value = torch.from_numpy(data.astype(kind, order="C"))
+        slot.shape = list(data.shape)
+
+    def _not_taken(self, data: Any) -> UsageError:
+        if isinstance(data, np.ndarray):
+            return DtypeError(
                 f"Tensor.copy_from_cpu: arrays of {data.dtype} are not supported; convert it with "
                 "astype"
-            ) from error
-        self._slot.value, self._slot.shape = raw, list(data.shape)
+            )
+        if isinstance(data, list) and data and isinstance(data[0], str):
+            return NotSupported(
+                f"Tensor.copy_from_cpu: input {self._slot.name!r} is a tensor; inputs of strings "
+                "are not supported"
+            )
+        return DtypeError(
+            "In copy_from_cpu, we only support numpy ndarray and list[str] data type, but received "
+            f"{type(data).__name__}; convert it with numpy.array(...)"
+        )
 
     def share_external_data(self, data: Any) -> None:
         """Let an input be the very memory of a Tensor or a LoDTensor: later changes to it are seen

@@ -16,11 +16,11 @@ class NativeConfig:
         self.device = 0
         self.fraction_of_gpu_memory = -1.0
         self.specify_input_name = False
-        self._threads = 1
+        self._num_threads = 1
 
     def set_cpu_math_library_num_threads(self, num: int) -> None:
         """Kept; how many threads compute is torch's setting."""
-        self._threads = expected("set_cpu_math_library_num_threads", "the number", num, int)
+        self._num_threads = expected("set_cpu_math_library_num_threads", "the number", num, int)
 
     def cpu_math_library_num_threads(self) -> int:
-        return self._threads
+        return self._num_threads

@@ -5,7 +5,6 @@ torch calls oneDNN by itself, so all but the precisions is kept and changes noth
 
 from __future__ import annotations
 
-from argosy.inference.engines import log
 from argosy.inference.options import Options
 
 
@@ -34,10 +33,13 @@ class OnednnOptions:
         """No pass is run."""
 
     def enable_onednn_bfloat16(self) -> None:
-        """Stay with float32 and say so, as Paddle does on a CPU without bfloat16."""
-        log.warning("Config.enable_mkldnn_bfloat16: the CPU computes in float32 here")
+        """Compute matrix products, convolutions and the like in bfloat16; inputs, outputs and
+        weights stay what they are.
+        """
+        self._options.onednn_bfloat16 = True
 
     def set_bfloat16_op(self, ops: set[str]) -> None:
+        """Choose what is computed in bfloat16, by the types of operators."""
         self._options.bfloat16_ops = set(ops)
 
     def enable_onednn_int8(self, onednn_int8_enabled_op_types: set[str] | None = None) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from argosy.inference.kinds import Precision
@@ -40,26 +41,20 @@ class Options:
     optimization_level: int = 2
     new_executor: bool = False
     new_ir: bool = False
-    custom_passes: list[str] = field(default_factory=list)
 
     trt: dict[str, Any] = field(default_factory=lambda: dict(TENSORRT))
     is_used: bool = False  # a config serves one predictor
 
     def copy(self) -> Options:
         """The same, for another predictor."""
-        own = {
-            f.name: type(value)(value)
-            for f in fields(self)
-            if isinstance(value := getattr(self, f.name), (set, list, dict))
-        }
-        return replace(self, is_used=False, **own)
+        return replace(deepcopy(self), is_used=False)
 
     def summary(self) -> str:
         """The table that ``Config.summary`` returns."""
         files = [("model_dir", self.model_dir)] if self.model_dir else []
         if self.prog_file:
             files = [("model_file", self.prog_file), ("params_file", self.params_file)]
-        sections = [
+        sections: list[list[tuple[str, Any]]] = [
             [("Option", "Value")],
             files,
             [

@@ -58,7 +58,7 @@ class PaddleBuf:
             raise UsageError(
                 f"PaddleBuf.tolist: dtype must be int32, int64 or float32, but received {dtype!r}"
             )
-        return self._bytes.view(dtype).tolist()
+        return list(self._bytes.view(dtype).tolist())
 
     def float_data(self) -> list[float]:
         return self.tolist("float32")

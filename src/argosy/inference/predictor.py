@@ -12,6 +12,7 @@ from argosy.inference.config import Config, used
 from argosy.inference.handle import Slot, Tensor
 from argosy.inference.kinds import expected
 from argosy.inference.model import Model, load
+from argosy.inference.observation import Hook, Observation
 from argosy.tensor.engine import Tensor as EagerTensor
 from argosy.tensor.engine import wrap
 
@@ -49,6 +50,9 @@ class Predictor:
         self._model = model
         self._inputs = {name: Slot(name) for name in model.inputs}
         self._outputs = {name: Slot(name) for name in model.outputs}
+        self._observation: Observation | None = None
+        self._input_hooks: list[Hook] = []
+        self._output_hooks: list[Hook] = []
 
     def get_input_names(self) -> list[str]:
         return list(self._model.inputs)
@@ -104,6 +108,8 @@ class Predictor:
         for slot, value in zip(self._outputs.values(), values, strict=True):
             slot.lod = []
             slot.hold(value)
+        if self._observation is not None:
+            self._observation.show(fed, self._input_hooks, self._output_hooks, call)
 
     def _in_order(self, inputs: Any) -> list[Slot]:
         """The slots that ``inputs`` are for."""
@@ -126,12 +132,26 @@ class Predictor:
         other._bind(self._model)
         return other
 
+    def register_output_hook(self, hook: Hook) -> None:
+        """Call ``hook(type, name, tensor)`` after each run for what every operator wrote; runs take
+        twice as long.
+        """
+        self._observation = self._observation or Observation(self._model)
+        self._output_hooks.append(hook)
+
+    def register_input_hook(self, hook: Hook) -> None:
+        """Call ``hook(type, name, tensor)`` after each run for what every operator read; runs take
+        twice as long.
+        """
+        self._observation = self._observation or Observation(self._model)
+        self._input_hooks.append(hook)
+
     def clear_intermediate_tensor(self) -> None:
         """Nothing is left to clear: what is between inputs and outputs is gone when a run ends."""
 
     def try_shrink_memory(self) -> int:
         """Give memory back that torch holds for later; how many bytes is not known, so 0."""
-        if torch.cuda.is_initialized():
+        if torch.cuda.is_available():
             torch.cuda.empty_cache()
         return 0
 

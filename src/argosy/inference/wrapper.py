@@ -25,7 +25,7 @@ def convert_to_mixed_precision(
     mixed_model_file: str,
     mixed_params_file: str,
     mixed_precision: Precision,
-    backend: PlaceType,
+    backend: PaddlePlace,
     keep_io_types: bool = True,
     black_list: set[str] | None = None,
     **kwargs: Any,
@@ -35,6 +35,3 @@ def convert_to_mixed_precision(
         "convert_to_mixed_precision: a saved model is not converted here; train or load the "
         "network, decorate it with paddle.amp.decorate(net, level='O2') and save that"
     )
-
-
-PlaceType = PaddlePlace

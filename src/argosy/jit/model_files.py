@@ -124,6 +124,7 @@ def read_methods(folder: str, name: str) -> dict[str, SavedMethod]:
         if method.isidentifier():
             found[method] = read_method(path)
     if not found:
+        programs.refuse_json(prefix + INFER_MODEL_SUFFIX)
         raise NoModel(f"jit.load: there is no file {prefix + INFER_MODEL_SUFFIX!r}")
     return found
 

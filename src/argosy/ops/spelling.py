@@ -6,7 +6,8 @@ An op says them where it is defined, one text per type, in the order of its own 
 
 A word with a capital is a slot, any other an attribute; ``shape/ShapeTensorList`` is an attribute
 or, where variables stand in it, that slot; a third word is the slot of one variable with all of it,
-as in ``shape/ShapeTensorList/ShapeTensor``; ``-`` has no word. ``name:kind`` says how values differ
+as in ``shape/ShapeTensorList/ShapeTensor``; ``-`` has no word, ``-'none'`` none and always this
+value. ``name:kind`` says how values differ
 (``KINDS``). ``name=value`` behind the parameters is an attribute that the type always has with this
 value here; of several ops of one type it tells which is meant. ``name~value`` is one that computes
 nothing here: written so, and read whatever it is. ``name=dtype(X)`` is the dtype of what that slot
@@ -49,6 +50,7 @@ class Word(NamedTuple):
     slot: str
     kind: str
     whole: str = ""
+    fixed: tuple[Any, ...] = ()  # the value that a parameter without a word has, if told
 
     def is_in(self, attrs: Mapping[str, Any]) -> bool:
         """Whether attributes have a value for it."""
@@ -162,8 +164,8 @@ def parsed(text: str, params: tuple[str, ...]) -> Spelling:
 
 
 def _word(text: str, parameter: str) -> Word:
-    if text == "-":
-        return Word("", "", "")
+    if text.startswith("-"):
+        return Word("", "", "", "", (ast.literal_eval(text[1:]),) if text[1:] else ())
     name, _, kind = text.partition(":")
     if kind not in KINDS:
         raise InternalError(f"{text!r}: there are the kinds {sorted(KINDS)}")

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from argosy.foundation.errors import UsageError
 
 __all__ = ["Measured", "SortedKeys", "SummaryView", "summary_text"]
@@ -160,7 +158,7 @@ def summary_text(
 
 
 def _is_kernel(event: Any) -> bool:
-    return bool(event.device_type != torch.autograd.DeviceType.CPU)
+    return bool(event.device_type.name != "CPU")
 
 
 def _is_collective(event: Any) -> bool:

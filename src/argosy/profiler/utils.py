@@ -148,11 +148,12 @@ def _nvprof_range(
         return
     has_gpu = torch.cuda.is_available()
     engine: Any = torch.cuda.profiler  # without types
+    marks: Any = torch.autograd.profiler
     if has_gpu and iter_id == start:
         engine.start()
     is_inside = has_gpu and start <= iter_id < end
     try:
-        with torch.autograd.profiler.emit_nvtx() if is_inside else contextlib.nullcontext():
+        with marks.emit_nvtx() if is_inside else contextlib.nullcontext():
             yield
     finally:
         if iter_id == end - 1:

@@ -18,13 +18,13 @@ from argosy.foundation.errors import DtypeError, UsageError
 from argosy.framework.mode import switch
 from argosy.ops.math.elementwise import scale
 from argosy.static.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
-from argosy.static.files.inference import only_needed
 from argosy.static.files.io import set_state_dict, state_dict
 from argosy.static.files.programs import loads
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import OPTIMIZE, Number, Operator
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable
+from argosy.static.lower.pruning import only_needed
 from argosy.static.record import append_op as by_type
 from argosy.static.record.optimize import RecordedOptimizer
 from argosy.static.record.recorder import recorder
@@ -47,18 +47,22 @@ def prune_with_input(self: Program, feeded_var_names: Any, targets: Any) -> Prog
             "Program._prune_with_input: all feeded_var_names must be names, but received "
             f"{[type(name).__name__ for name in feeds]}"
         )
-    wanted = []
+    wanted, updates = [], []
     for target in targets if isinstance(targets, (list, tuple)) else [targets]:
         if isinstance(target, Operator):
-            wanted += target.output_arg_names
+            if target.role == OPTIMIZE:
+                updates.append(target.idx)
+            else:
+                wanted += target.output_arg_names
         elif isinstance(target, (str, Variable)):
             wanted.append(target if isinstance(target, str) else target.name)
         else:
             raise UsageError(
-                "Program._prune: targets must be Variables, Operators or names, but received "
-                f"{type(target).__name__}"
+                "All targets of Program._prune_with_input() can only be Variable or Operator, or "
+                f"names, but received {type(target).__name__}"
             )
-    return only_needed(self.clone(), feeds, wanted)
+    copy = self.clone()
+    return only_needed(copy, feeds, wanted, [copy.global_block().ops[i] for i in updates])
 
 
 def copy_param_info_from(self: Program, other: Program) -> None:

@@ -102,7 +102,8 @@ def test_wrong_values_are_refused_at_once():
 
 
 @pytest.mark.parametrize(
-    "method", ["enable_tensorrt_engine", "enable_xpu", "enable_ipu", "enable_cinn"]
+    "method",
+    ["enable_tensorrt_engine", "enable_xpu", "enable_ipu", "enable_cinn", "quantizer_config"],
 )
 def test_engines_that_paddle_for_cpus_lacks_raise_as_there(method):
     with pytest.raises(RuntimeError, match=f"{method}: there is no support"):

@@ -143,6 +143,33 @@ def test_integers_of_another_width_are_ids(tmp_path):
     check(outputs(predictor, [ids]), [net.weight.numpy()[ids]])
 
 
+def test_reading_a_model_does_not_number_the_layers_of_the_script(config):
+    with paddle.utils.unique_name.guard():
+        assert paddle.nn.Linear(1, 1).weight.name == "linear_0.w_0"
+        create_predictor(config)
+        assert paddle.nn.Linear(1, 1).weight.name == "linear_1.w_0"
+
+
+@pytest.mark.parametrize("counted", range(3))
+def test_names_of_a_model_do_not_meet_those_of_the_script(tmp_path, counted):
+    class Twice(paddle.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.table = paddle.nn.Embedding(5, 2)
+
+        def forward(self, ids):
+            return self.table(ids).sum(axis=0), self.table(ids)
+
+    net, prefix = Twice(), str(tmp_path / "twice")
+    paddle.jit.save(net, prefix, input_spec=[paddle.static.InputSpec([None], "int64", "ids")])
+    ids = np.array([1, 3])
+    with paddle.utils.unique_name.guard():
+        for _ in range(counted):
+            paddle.utils.unique_name.generate("embedding")
+        predictor = create_predictor(Config(f"{prefix}.pdmodel", f"{prefix}.pdiparams"))
+    check(outputs(predictor, [ids]), eager(net, [ids]))
+
+
 @pytest.mark.parametrize("is_static", [False, True])
 def test_the_script_does_not_notice_a_predictor(net, config, arrays, is_static):
     expected = eager(net, arrays)
@@ -256,12 +283,45 @@ def test_a_config_serves_one_predictor(config):
     create_predictor(Config(config))
 
 
+def test_hooks_are_shown_what_operators_read_and_write(net, config, arrays):
+    predictor = create_predictor(config)
+    read, written = {}, {}
+    predictor.register_input_hook(lambda kind, name, value: read.update({name: value.numpy()}))
+    predictor.register_output_hook(
+        lambda kind, name, value: written.setdefault(kind, []).append(value.numpy())
+    )
+    found = outputs(predictor, arrays)
+    check(found, eager(net, arrays))
+    np.testing.assert_array_equal(read["x"], arrays[0])
+    np.testing.assert_array_equal(read[net.first.weight.name], net.first.weight.numpy())
+    check(written["relu"], [found[1]])
+    assert len(written["matmul_v2"]) == 2
+    written.clear()
+    outputs(predictor.clone(), arrays)
+    assert not written
+
+
 def test_memory_can_be_given_back_at_any_time(net, config, arrays):
     predictor = create_predictor(config)
     outputs(predictor, arrays)
     predictor.clear_intermediate_tensor()
     assert predictor.try_shrink_memory() == 0
     check(outputs(predictor, arrays), eager(net, arrays))
+
+
+def test_bfloat16_is_computed_and_float32_comes_out(net, config, arrays):
+    config.enable_mkldnn_bfloat16()
+    for mine, exact in zip(
+        outputs(create_predictor(config), arrays), eager(net, arrays), strict=True
+    ):
+        assert mine.dtype == np.float32
+        assert 1e-5 < np.abs(mine - exact).max() < 3e-2  # Paddle 3.3.1 is as far from float32
+
+
+def test_only_chosen_operators_compute_in_bfloat16(net, config, arrays):
+    config.enable_mkldnn_bfloat16()
+    config.set_bfloat16_op({"conv2d"})
+    check(outputs(create_predictor(config), arrays), eager(net, arrays))
 
 
 # -- errors

@@ -363,8 +363,8 @@ def test_input_spec():
 
 
 def test_what_is_missing_is_refused_by_name():
-    with pytest.raises(NotSupported, match=r"paddle.static.nn.static_pylayer is not supported"):
-        paddle.static.nn.static_pylayer  # noqa: B018
+    with pytest.raises(NotSupported, match=r"paddle.static.nn.nce is not supported"):
+        paddle.static.nn.nce  # noqa: B018
     with pytest.raises(NotSupported, match=r"paddle.static.IpuStrategy"):
         paddle.static.IpuStrategy  # noqa: B018
     assert not hasattr(paddle.static, "IpuCompiledProgram")

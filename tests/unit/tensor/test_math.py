@@ -26,12 +26,74 @@ def test_inplace_under_no_grad_keeps_the_parameter():
     assert weight.tolist() == [1.0, -1.0]
 
 
-def test_inplace_on_what_backward_saved_keeps_the_gradient_right():
+CHANGES = [
+    lambda y: y.add_(paddle.ones([2])),
+    lambda y: y.scale_(2.0),
+    lambda y: y.fill_(3.0),
+    lambda y: y.clip_(0.0, 1.0),
+    lambda y: y.uniform_(),
+    lambda y: y.reshape_([2, 1]),
+    lambda y: y.__setitem__(0, 5.0),
+    lambda y: paddle.assign(paddle.zeros([2]), y),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_backward_refuses_what_was_changed_in_place_after_it_was_saved(change):
+    x = paddle.to_tensor([0.5, 1.0], stop_gradient=False)
+    y = x * 1.0
+    z = y**2  # saves y
+    change(y)
+    assert y.inplace_version == 1
+    with pytest.raises(
+        RuntimeError, match="received tensor_version:1 != wrapper_version_snapshot:0"
+    ):
+        z.sum().backward()
+
+
+def test_backward_refuses_a_result_that_was_saved_and_changed():
     x = paddle.to_tensor([0.5, 1.0], stop_gradient=False)
     y = paddle.exp(x)
-    y.add_(x)  # exp saved its output; the sum must not overwrite it
+    y.add_(x)  # exp saved its output
+    with pytest.raises(RuntimeError, match="received tensor_version:1"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda y: y.pow_(2.0), [4.0, 8.0]),
+        (lambda y: y.multiply_(y), [4.0, 8.0]),
+        (lambda y: y.tanh_(), (1 - np.tanh([1.0, 2.0]) ** 2) * 2),
+        (lambda y: y.cumprod_(0), [6.0, 2.0]),
+        (lambda y: y.clip_(0.0, 1.5), [2.0, 0.0]),
+        (lambda y: y.reshape_([2, 1]), [2.0, 2.0]),
+    ],
+)
+def test_an_inplace_function_may_save_what_it_changes(change, expected):
+    x = paddle.to_tensor([0.5, 1.0], stop_gradient=False)
+    y = x * 2.0
+    change(y)
     y.sum().backward()
-    np.testing.assert_allclose(x.grad.numpy(), np.exp([0.5, 1.0]) + 1, rtol=1e-6)
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-5)
+
+
+def test_an_inplace_change_of_what_nobody_saved_is_free():
+    x = paddle.to_tensor([0.5, 1.0], stop_gradient=False)
+    y = x * 1.0
+    z = y + 1.0
+    y.add_(paddle.ones([2]))
+    z.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_set_value_is_no_change_in_place():
+    x = paddle.to_tensor([0.5, 1.0], stop_gradient=False)
+    z = x * x
+    x.set_value(paddle.to_tensor([5.0, 6.0]))
+    assert x.inplace_version == 0
+    z.sum().backward()
+    assert x.grad.tolist() == [10.0, 12.0]
 
 
 def test_inplace_refuses_to_grow():

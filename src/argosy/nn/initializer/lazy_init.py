@@ -36,7 +36,8 @@ class LazyParameter(Parameter):
     def set_value(self, value: Any) -> None:
         """Give it memory, if it has none, and the values of ``value``."""
         self._take_memory()
-        super().set_value(value)
+        plain: Any = super()  # methods are put on the class when they are loaded
+        plain.set_value(value)
 
     def _take_memory(self) -> None:
         raw = self.raw

@@ -104,7 +104,7 @@ def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
     return _copies(x.unbind(axis))
 
 
-@op("broadcast_tensors")
+@op("broadcast_tensors", types=("broadcast_tensors(X) -> Out*",))
 def broadcast_tensors(inputs: list[Tensor]) -> list[Tensor]:
     require_equal_dtypes(inputs, "broadcast_tensors")
     shape = torch.broadcast_shapes(*[t.shape for t in inputs])  # type: ignore[no-untyped-call]

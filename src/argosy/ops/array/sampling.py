@@ -157,3 +157,32 @@ def geometric(x: Tensor, probs: Any) -> Tensor:
     tiny = torch.finfo(x.dtype).tiny
     draws = torch.empty_like(x).uniform_(tiny, 1.0).log_()
     return draws / torch.log1p(-torch.as_tensor(probs, dtype=x.dtype, device=x.device))
+
+
+@op("top_p_sampling", is_random=True)
+def top_p_sampling(
+    x: Tensor, ps: Tensor, threshold: Tensor | None, row_seeds: Tensor | None, seed: int
+) -> tuple[Tensor, Tensor]:
+    """Draw a column of each row of probabilities ``x``, among the likeliest that reach ``ps``
+    together; its probability and its number, [rows, 1] each.
+
+    What is below ``threshold`` is left out, but for the likeliest. ``row_seeds`` or ``seed``, if it
+    is not -1, make the draw repeatable.
+    """
+    ordered, columns = x.detach().sort(-1, descending=True)
+    before = ordered.cumsum(-1) - ordered
+    is_kept = before < ps.reshape(-1, 1)
+    if threshold is not None:
+        is_kept &= ordered >= threshold.reshape(-1, 1)
+    is_kept[:, 0] = True
+    weights = torch.where(is_kept, ordered, 0.0).float()
+    if row_seeds is not None:
+        rows = zip(weights, row_seeds.flatten().tolist(), strict=True)
+        drawn = torch.stack([row.multinomial(1, generator=_seeded(number)) for row, number in rows])
+    else:
+        drawn = weights.multinomial(1, generator=None if seed == -1 else _seeded(seed))
+    return ordered.gather(-1, drawn), columns.gather(-1, drawn)
+
+
+def _seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)

@@ -109,7 +109,9 @@ def grid_sample(
     return torch_f.grid_sample(x, grid, mode, padding_mode, align_corners)
 
 
-@op("affine_grid")
+@op(
+    "affine_grid", types=("affine_grid(Theta, output_shape//OutputShape, align_corners) -> Output",)
+)
 def affine_grid(theta: Tensor, out_shape: Sequence[int], align_corners: bool) -> Tensor:
     return torch_f.affine_grid(theta, list(out_shape), align_corners)
 
@@ -121,7 +123,7 @@ def pixel_shuffle(x: Tensor, factor: int, channel_last: bool) -> Tensor:
     return torch.pixel_shuffle(x, factor)
 
 
-@op("pixel_unshuffle")
+@op("pixel_unshuffle", types=("pixel_unshuffle(X, downscale_factor, data_format:NCHW)",))
 def pixel_unshuffle(x: Tensor, factor: int, channel_last: bool) -> Tensor:
     if channel_last:
         return torch.pixel_unshuffle(x.movedim(-1, -3), factor).movedim(-3, -1)
@@ -131,8 +133,8 @@ def pixel_unshuffle(x: Tensor, factor: int, channel_last: bool) -> Tensor:
 @op(
     "channel_shuffle",
     types=(
-        "channel_shuffle",
-        "shuffle_channel",
+        "channel_shuffle(X, groups, data_format:NCHW)",
+        "shuffle_channel(X, group, -)",
     ),
 )
 def channel_shuffle(x: Tensor, groups: int, channel_last: bool) -> Tensor:
@@ -141,7 +143,7 @@ def channel_shuffle(x: Tensor, groups: int, channel_last: bool) -> Tensor:
     return torch.unflatten(x, axis, (groups, -1)).transpose(axis, axis + 1).flatten(axis, axis + 1)
 
 
-@op("temporal_shift")
+@op("temporal_shift", types=("temporal_shift(X, seg_num, shift_ratio, data_format:NCHW)",))
 def temporal_shift(x: Tensor, seg_num: int, shift_ratio: float, channel_last: bool) -> Tensor:
     """In clips of ``seg_num`` frames take the first share of channels from the frame before, the
     second from the next.
@@ -219,7 +221,7 @@ def fold(
     return padded[:, :, top : top + height, left : left + width]
 
 
-@op("bilinear", types=("bilinear_tensor_product",))
+@op("bilinear", types=("bilinear_tensor_product(X, Y, Weight, Bias)",))
 def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """``x1 @ weight[k] @ x2`` for each output k; the bias is [1, outputs]."""
     return torch_f.bilinear(x1, x2, weight, None if bias is None else bias.flatten())

@@ -16,6 +16,7 @@ from argosy.foundation.errors import RankError, UsageError
 from argosy.ops import table
 from argosy.ops.math import elementwise, promotion, special
 from argosy.ops.math import reduction as reductions
+from argosy.ops.math.p_norm import p_norm
 from argosy.ops.nn.softmax import log_softmax
 from argosy.ops.table import Op, op
 from argosy.ops.traits import FLOATING, Precision, Record
@@ -142,7 +143,7 @@ def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     layer="huber_loss:1 reduction",
     precision=Precision.BLACK,
     recorded_dtypes={"input": FLOATING, "label": FLOATING},
-    types=("huber_loss(X, Y, -, delta, -) -> Out, Residual",),
+    types=("huber_loss(X, Y, -'none', delta, -True) -> Out, Residual",),
 )
 def smooth_l1_loss(
     input: Tensor, label: Tensor, reduction: str = "mean", delta: float = 1.0, is_huber: bool = True
@@ -160,7 +161,7 @@ def smooth_l1_loss(
     "bce_loss",
     layer="binary_cross_entropy reduction",
     parts=_reduced_apart("bce_loss"),
-    types=("bce_loss(X, Label, -, -)",),
+    types=("bce_loss(X, Label, -, -'none')",),
 )
 def binary_cross_entropy(
     input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean"
@@ -178,7 +179,10 @@ def binary_cross_entropy(
     precision=Precision.BLACK,
     layer="sigmoid_cross_entropy_with_logits reduction",
     parts=_reduced_apart("sigmoid_cross_entropy_with_logits"),
-    types=("sigmoid_cross_entropy_with_logits(X, Label, -, -, pos_weight)",),
+    types=(
+        "sigmoid_cross_entropy_with_logits(X, Label, -, -'none', -, ignore_index=-100, "
+        "normalize=False)",
+    ),
 )
 def binary_cross_entropy_with_logits(
     logit: Tensor,
@@ -319,7 +323,7 @@ def triplet_margin_loss(
         raise UsageError(f"triplet_margin_loss: margin must not be negative, but received {margin}")
 
     def distance(x: Tensor, y: Tensor) -> Tensor:
-        return torch.linalg.vector_norm(x - y + epsilon, p, -1)
+        return p_norm(x - y + epsilon, p, -1)
 
     far = distance(input, negative)
     if swap:

@@ -11,7 +11,7 @@ from argosy.foundation.errors import RankError, UsageError
 from argosy.ops.table import define, op
 
 inverse = define("inverse", torch.linalg.inv, ("x",))
-det = define("determinant", torch.linalg.det, ("x",))
+det = define("determinant", torch.linalg.det, ("x",), types=("determinant(Input)",))
 matrix_exp = define("matrix_exp", torch.linalg.matrix_exp, ("x",))
 matrix_power = define("matrix_power", torch.linalg.matrix_power, ("x", "n"))
 svdvals = define("svdvals", torch.linalg.svdvals, ("x",))
@@ -19,7 +19,7 @@ eigvals = define("eigvals", torch.linalg.eigvals, ("x",))
 householder_product = define("householder_product", torch.linalg.householder_product, ("x", "tau"))
 
 
-@op("slogdet", types=("slogdeterminant",))
+@op("slogdet", types=("slogdeterminant(Input)",))
 def slogdet(x: Tensor) -> Tensor:
     """Sign and logarithm of the absolute value of the determinant, stacked along a new first
     axis.

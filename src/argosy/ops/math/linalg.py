@@ -13,6 +13,7 @@ from argosy.foundation.errors import OutOfRange, RankError, UsageError
 from argosy.foundation.gradients import home_of
 from argosy.ops.math import promotion
 from argosy.ops.math.elementwise import add, matmul
+from argosy.ops.math.p_norm import p_norm
 from argosy.ops.table import define, op
 from argosy.ops.traits import Precision, Record, Rows
 
@@ -156,7 +157,7 @@ def multi_dot(x: list[Tensor]) -> Tensor:
     return torch.linalg.multi_dot(x)
 
 
-@op("diagonal")
+@op("diagonal", types=("diagonal(Input, offset, axis1, axis2)",))
 def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """A view of the diagonals of the planes that two axes span, as a new last axis."""
     for axis in (axis1, axis2):
@@ -167,7 +168,7 @@ def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     return torch.diagonal(x, offset, axis1, axis2)
 
 
-@op("trace")
+@op("trace", types=("trace(Input, offset, axis1, axis2)",))
 def trace(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     plane: Tensor = diagonal.fn(x, offset, axis1, axis2)
     return torch.sum(plane, -1, dtype=x.dtype)
@@ -185,13 +186,12 @@ def vector_norm(
     keepdim: bool = False,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    if p != 0 or not x.requires_grad:
-        return torch.linalg.vector_norm(x, p, axis, keepdim, dtype=dtype)
-    # The number of elements other than zero, whose gradient, zero, torch does not make.
-    zeros = x.masked_fill(torch.ones_like(x, dtype=torch.bool), 0.0)
-    counted = zeros + (x.detach() != 0)
-    over = list(range(x.ndim)) if axis is None else axis
-    return torch.sum(counted, over, keepdim, dtype=dtype or x.dtype)
+    return p_norm(x, p, axis, keepdim, dtype)
+
+
+@op("frobenius_norm", types=("frobenius_norm(X, dim:axes, keep_dim)",))
+def frobenius_norm(x: Tensor, axis: Any, keepdim: bool) -> Tensor:
+    return p_norm(x, 2.0, axis, keepdim)
 
 
 @op("matrix_norm", precision={"frobenius_norm": Precision.BLACK})
@@ -209,7 +209,7 @@ def matrix_norm(
 @op("dist", precision=Precision.BLACK)
 def dist(x: Tensor, y: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm of ``x - y``, broadcast and flattened."""
-    return vector_norm.fn(x - y, p)
+    return p_norm(x - y, p)
 
 
 @op("cdist")
@@ -247,4 +247,4 @@ def pairwise_distance(
 ) -> Tensor:
     """p-norm over the last axis of ``x - y + epsilon``."""
     gap = x - y
-    return vector_norm.fn(gap + epsilon if epsilon else gap, p, -1, keepdim)
+    return p_norm(gap + epsilon if epsilon else gap, p, -1, keepdim)

@@ -47,8 +47,15 @@ sinc = _unary("sinc", torch.sinc)
 floor = _unary("floor", torch.floor)
 ceil = _unary("ceil", torch.ceil)
 trunc = _unary("trunc", torch.trunc)
-sign = _unary("sign", torch.sgn, precision=Precision.GRAY)
 signbit = _unary("signbit", torch.signbit)
+
+
+@op("sign", precision=Precision.GRAY)
+def sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1; nan where ``x`` is."""
+    out = torch.sgn(x)
+    return torch.where(x.isnan(), x.detach(), out) if x.is_floating_point() else out
+
 
 isnan = _unary("isnan", torch.isnan, layer="isnan_v2")
 isinf = _unary("isinf", torch.isinf, layer="isinf_v2")

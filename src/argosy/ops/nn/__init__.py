@@ -6,6 +6,7 @@ from argosy.ops.nn import (
     continuous_value,
     conv,
     data_norm,
+    deform,
     dropout,
     embedding,
     multihead,

@@ -126,7 +126,7 @@ def hardswish(x: Tensor) -> Tensor:
     return F.hardswish(x)
 
 
-@op("hardtanh", types=("brelu",))
+@op("hardtanh", types=("brelu(X, t_min, t_max)",))
 def hardtanh(x: Tensor, min: float = -1.0, max: float = 1.0) -> Tensor:
     return F.hardtanh(x, min, max)
 

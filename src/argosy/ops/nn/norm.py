@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as torch_f
 
 from argosy.foundation.errors import UsageError
+from argosy.ops.math.p_norm import p_norm
 from argosy.ops.table import op
 from argosy.ops.traits import Precision, Record
 
@@ -57,7 +58,8 @@ def batch_norm_(
         return out.movedim(1, -1) if channel_last else out
     count = x.numel() // x.shape[1] if x.shape[1] else 0
     if count <= 1:
-        return (x.movedim(1, -1) if channel_last else x).clone()
+        out = x if weight is None or bias is None else x + _unused(weight, bias)
+        return (out.movedim(1, -1) if channel_last else out).clone()
     # torch moves towards the unbiased variance, count / (count - 1) times the biased one: scaling
     # the running one by that factor around the call undoes it. Through .data, because backward does
     # not read what this changes.
@@ -67,6 +69,11 @@ def batch_norm_(
     )
     variance.data.mul_((count - 1) / count)
     return out.movedim(1, -1) if channel_last else out
+
+
+def _unused(*parameters: Tensor) -> Tensor:
+    """Zero, of which the parameters have zeros as their gradients."""
+    return sum(torch.sgn(p).sum() for p in parameters) * 0.0
 
 
 @op("channel_moments", precision=Precision.MIXED)
@@ -173,9 +180,25 @@ def group_norm(
     groups: int,
     channel_last: bool,
 ) -> Tensor:
+    """Normalise every group of channels of every sample by itself."""
     if channel_last:
-        return torch.group_norm(x.movedim(-1, 1), groups, weight, bias, epsilon).movedim(1, -1)
-    return torch.group_norm(x, groups, weight, bias, epsilon)
+        return _by_group(x.movedim(-1, 1), groups, weight, bias, epsilon).movedim(1, -1)
+    return _by_group(x, groups, weight, bias, epsilon)
+
+
+def _by_group(
+    x: Tensor, groups: int, weight: Tensor | None, bias: Tensor | None, epsilon: float
+) -> Tensor:
+    """A group of one element is zero exactly before ``bias``, which torch's rounding misses."""
+    is_alone = x.numel() == x.shape[0] * groups and x.numel() > 0
+    if not is_alone and (bias is None or weight is not None):
+        return torch.group_norm(x, groups, weight, bias, epsilon)
+    # torch has no backward for a bias without a weight
+    shape = [-1] + [1] * (x.ndim - 2)
+    out = x * 0.0 if is_alone else torch.group_norm(x, groups, None, None, epsilon)
+    if weight is not None:
+        out = out * weight.view(shape)
+    return out if bias is None else out + bias.view(shape)
 
 
 @op(
@@ -185,13 +208,8 @@ def group_norm(
     types=("instance_norm(X, Scale, Bias, epsilon) -> Y, SavedMean, SavedVariance",),
 )
 def instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float) -> Tensor:
-    """Normalise every channel of every sample by itself; a channel of one element is zero
-    exactly.
-    """
-    if x.shape.numel() == x.shape[:2].numel():
-        zero = x * 0.0 if weight is None else x * 0.0 * weight.view([-1] + [1] * (x.ndim - 2))
-        return zero if bias is None else zero + bias.view([-1] + [1] * (x.ndim - 2))
-    return torch.group_norm(x, x.shape[1], weight, bias, epsilon)
+    """Normalise every channel of every sample by itself."""
+    return _by_group(x, x.shape[1], weight, bias, epsilon)
 
 
 @op("lrn", types=("lrn(X, n, alpha, beta, k, data_format:NCHW) -> Out, MidOut",))
@@ -220,10 +238,10 @@ def local_response_norm(
 @op("normalize")
 def normalize(x: Tensor, p: float, axis: int, epsilon: float) -> Tensor:
     """Divide by the p-norm along ``axis``, or by ``epsilon`` where that is larger."""
-    return x / torch.linalg.vector_norm(x, p, axis, keepdim=True).clamp_min(epsilon)
+    return x / p_norm(x, p, axis, keepdim=True).clamp_min(epsilon)
 
 
-@op("spectral_norm")
+@op("spectral_norm", types=("spectral_norm(Weight, U, V, dim, power_iters, eps)",))
 def spectral_norm(
     weight: Tensor, u: Tensor, v: Tensor, dim: int, power_iters: int, epsilon: float
 ) -> Tensor:

@@ -148,7 +148,7 @@ def max_pool(
     type_of=_pool_type("kernel", "max_pool{}d_with_index"),
     precision=Precision.WHITE,
     types=(
-        "max_pool2d_with_index(X, ksize, strides, paddings, -, adaptive=False) -> Out, Mask",
+        "max_pool2d_with_index(X, ksize, strides, paddings, -False, adaptive=False) -> Out, Mask",
         "max_pool3d_with_index",
     ),
 )

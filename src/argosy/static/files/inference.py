@@ -1,9 +1,9 @@
 """Programs for inference: pruned to what is fetched, as bytes and as files.
 
 The prefix form of Paddle 2 is ``prefix.pdmodel`` and ``prefix.pdiparams``; the folder form of 1.x
-is ``__model__`` and a file per variable, or one for all. The program is in the format of
-``files.programs``, with the names to feed and to fetch beside it; variables are in that of
-``files.variables``.
+is ``__model__`` and a file per variable, or one for all. The program is in Paddle's format
+(``files.paddle``), or in that of ``files.programs`` where it has no form in Paddle's, with the
+names to feed and to fetch; variables are in that of ``files.variables``.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from argosy.static.files.variables import (
     store_vars,
     valid_program,
 )
+from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.ir.variable import Variable
 from argosy.static.ir.verify import check_pass, unwritten
-from argosy.static.lower import feed, fetch
-from argosy.static.lower.lowering import pruned
+from argosy.static.lower import feed
+from argosy.static.lower.pruning import only_needed
 
 
 def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> Program:
@@ -50,6 +51,11 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
             f"normalize_program: program must be a Program, but received {type(program).__name__}"
         )
     feeds, fetches = variables("feed_vars", feed_vars), variables("fetch_vars", fetch_vars)
+    if keeps_auc(program):
+        warnings.warn(
+            "Be sure that you have set auc states to 0 before saving inference model.",
+            stacklevel=2,
+        )
     out = program.clone(for_test=True)
     out.readers = []  # what an inference program computes with is fed
     if skips_pruning:
@@ -78,18 +84,9 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
     return out
 
 
-def only_needed(program: Program, feeds: list[str], fetches: list[str]) -> Program:
-    """Leave in ``program`` what computes ``fetches`` from ``feeds``; returns it."""
-    block = program.global_block()
-    given = feed.with_offsets(block, feeds)
-    targets, _ = fetch.with_offsets(block, fetches, given, block.ops)
-    block.ops = pruned(block.ops, targets, given)
-    used = {n for o in block.ops for n in (*o.input_arg_names, *o.output_arg_names)}
-    used |= {*targets, *given}
-    block.vars = {name: v for name, v in block.vars.items() if name in used}
-    program.empty_unreached_blocks()
-    program.changed()
-    return program
+def keeps_auc(program: Program) -> bool:
+    """Whether a program counts an AUC over its runs, which its variables then hold."""
+    return any(operator.type == "auc" for operator in program.global_block().ops)
 
 
 # -- as bytes
@@ -199,11 +196,27 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
             raise UsageError(
                 "static.load_inference_model: with path_prefix=None, model_filename must be bytes"
             )
-        return read_model(model, "the model", None, params, executor)
+        return with_marks(read_model(model, "the model", None, params, executor))
     if model is not None or params is not None:  # the names of files in the folder ``path_prefix``
-        return read_folder(path_prefix, model, params, executor)
+        return with_marks(read_folder(path_prefix, model, params, executor))
     folder, name = os.path.split(path_prefix)
-    return read_folder(folder, f"{name}.pdmodel", f"{name}.pdiparams", executor)
+    return with_marks(read_folder(folder, f"{name}.pdmodel", f"{name}.pdiparams", executor))
+
+
+def with_marks(model: list[Any]) -> list[Any]:
+    """What was read, with the operators in the program by which scripts know what is fed and
+    fetched.
+    """
+    program, feeds, fetches = model
+    block = program.global_block()
+    fed = [Operator(block, "feed", None, (), {"col": i}, Ref(n)) for i, n in enumerate(feeds)]
+    fetched = [
+        Operator(block, "fetch", None, (Ref(v.name),), {"col": i}, [])
+        for i, v in enumerate(fetches)
+    ]
+    block.ops = [*fed, *block.ops, *fetched]
+    program.changed()
+    return model
 
 
 def write_model(
@@ -247,6 +260,7 @@ def read_folder(
     """
     path = os.path.join(folder, model_filename or "__model__")
     if not os.path.isfile(path):
+        programs.refuse_json(path)
         raise CheckpointError(f"load_inference_model: there is no file {path!r}")
     return read_model(load_from_file(path), repr(path), folder, params_filename, executor, scope)
 

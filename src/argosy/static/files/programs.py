@@ -16,6 +16,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def dumps(program: Program, extra: dict[str, Any] | None = None) -> bytes:
         {
             "parent": block.parent_idx,
             "vars": [_packed_variable(v) for v in block.vars.values()],
-            "ops": [_packed_operator(o) for o in block.ops],
+            "ops": [_packed_operator(o) for o in block.ops if not o.is_mark],
         }
         for block in program.blocks
     ]
@@ -77,6 +78,14 @@ def loads(data: bytes, source: str) -> tuple[Program, dict[str, Any]]:
     _fill(program, root["blocks"])
     verify_loaded(program, source)
     return program, {key: node.value for key, node in root["extra"].entries().items()}
+
+
+def refuse_json(path: str) -> None:
+    """Raise if a program of Paddle 3 stands where there is no ``path``."""
+    other = os.path.splitext(path)[0] + ".json"
+    if os.path.isfile(other):
+        with open(other, "rb") as file:
+            loads(file.read(1), repr(other))
 
 
 def _foreign(data: bytes, source: str) -> tuple[Program, dict[str, Any]]:

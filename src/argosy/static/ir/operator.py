@@ -129,6 +129,10 @@ class Operator:
         return KINDS.get(self.type) if self.op is None else None
 
     @property
+    def is_mark(self) -> bool:
+        return self.special is not None and self.special.is_mark
+
+    @property
     def takes_gradients(self) -> bool:
         return self.special is not None and self.special.takes_gradients
 

@@ -292,7 +292,10 @@ class Program:
     __repr__ = __str__
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
-        return str(self)
+        """Its text; ``with_details`` also what is set on its variables and no operator shows."""
+        if not with_details:
+            return str(self)
+        return "\n".join([str(self), *(v.to_string(True, True) for v in self.list_vars())])
 
     def verify(self) -> None:
         """Raise ProgramError, naming the operator, if the program cannot run.

@@ -21,6 +21,7 @@ from argosy.static.nn.common import (
     spectral_norm,
 )
 from argosy.static.nn.control_flow import case, cond, switch_case, while_loop
+from argosy.static.nn.deform import deform_conv2d
 from argosy.static.nn.sequence_lod import (
     sequence_concat,
     sequence_conv,
@@ -43,6 +44,6 @@ from argosy.static.record.py_func import py_func
 
 __getattr__ = missing_names(
     __name__,
-    ("deform_conv2d", "nce"),
+    ("nce",),
     globals(),
 )

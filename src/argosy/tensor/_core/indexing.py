@@ -87,7 +87,9 @@ def _item(i: Any, position: int) -> Any:
                 f"the step of slice {i} at position {position} of the index is 0; it must not be"
             )
         return slice(*[None if v is None else int(v) for v in (i.start, i.stop, i.step)])
-    if isinstance(i, (np.integer, np.bool_)):
+    if isinstance(i, (np.integer, np.bool_)) or (
+        isinstance(i, np.ndarray) and i.ndim == 0 and i.dtype.kind in "biu"
+    ):
         return i.item()
     if isinstance(i, (np.ndarray, list, tuple, range)):
         i = _as_tensor(i)

@@ -35,9 +35,9 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     """Make ``x`` hold the value of ``out``.
 
     Outside the graph the memory of ``x`` is overwritten, so views of it see the change. Inside,
-    ``x`` takes over the tensor ``out``: what backward saved of the old value stays intact. A view
-    of a tensor in the graph is overwritten, so that the change reaches the tensor; autograd refuses
-    later if it needed the old value.
+    ``x`` takes over the tensor ``out``. A view of a tensor in the graph is overwritten, so that the
+    change reaches the tensor. Either way autograd refuses later if it needed the old value; a
+    function that computes ``out`` from ``x`` is called by ``before_change``.
     """
     if not isinstance(x, Tensor):
         raise _not_a_tensor(x, call)
@@ -47,7 +47,7 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     old, new = x.raw, out.raw
     in_graph = torch.is_grad_enabled() and (new.requires_grad or old.requires_grad)
     if in_graph and not (old._is_view() and new.shape == old.shape):
-        x.take_over(new)
+        x.supersede(new)
     elif new.shape != old.shape or new.dtype is not old.dtype:
         _take_over(x, new)
     elif new is not old:
@@ -58,6 +58,28 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
                 raise
             overwrite_view(x, new)
     return x
+
+
+def before_change(x: Tensor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call ``fn``, which computes what ``x`` shall hold and may save ``x`` as it is now for
+    backward.
+
+    It sees the memory of ``x``, which ``replace`` leaves alone in the graph, by a tensor that
+    counts its changes apart.
+    """
+    raw = x.raw
+    if not torch.is_grad_enabled() or raw._is_view() or x.rebind is not None:
+        return fn(*args, **kwargs)
+    if not any(isinstance(a, Tensor) and a.raw.requires_grad for a in (*args, *kwargs.values())):
+        return fn(*args, **kwargs)
+    x.raw = _alias(raw, raw.shape)
+    try:
+        return fn(*args, **kwargs)
+    finally:
+        x.raw = raw
+
+
+_alias = torch.ops.aten._unsafe_view.default
 
 
 def _rebound(x: Tensor, out: Tensor) -> Tensor:
@@ -78,7 +100,7 @@ def redraw(x: Tensor, out: Tensor, call: str) -> Tensor:
     if x.rebind is not None or out.rebind is not None or not is_in_graph:
         return replace(x, out, call)
     check_writable(x, call)
-    x.raw = _Redrawn.apply(old, [out.raw])  # type: ignore[no-untyped-call]
+    x.supersede(_Redrawn.apply(old, [out.raw]))  # type: ignore[no-untyped-call]
     # what is retained is zero too
     x.raw.register_hook(torch.zeros_like)  # type: ignore[no-untyped-call]
     if old.retains_grad:
@@ -133,7 +155,7 @@ def relayout(x: Tensor, out: Tensor, call: str) -> Tensor:
         return _rebound(x, out)
     check_writable(x, call)
     if torch.is_grad_enabled():
-        x.take_over(out.raw)
+        x.supersede(out.raw)
     else:
         _take_over(x, out.raw)
     return x
@@ -157,7 +179,6 @@ def make_inplace(
     itself.
     """
     call = name or f"{fn.__name__}_"
-    settle = relayout if is_view else replace
 
     # by whatever name: `x` may be the second argument of a function
     first = inspect.unwrap(fn).__code__.co_varnames[0]
@@ -174,7 +195,9 @@ def make_inplace(
                 stacklevel=2,
             )
             return fn(*args, **kwargs)
-        return settle(changed, fn(*args, **kwargs), call)
+        if is_view:
+            return relayout(changed, fn(*args, **kwargs), call)
+        return replace(changed, before_change(changed, fn, *args, **kwargs), call)
 
     inplace.__name__ = inplace.__qualname__ = call
     inplace.__doc__ = (

@@ -31,7 +31,10 @@ MODULES = (
 
 
 def set_value(self: Tensor, value: Any) -> None:
-    """Copy ``value`` into this tensor; shape and dtype must be equal."""
+    """Copy ``value`` into this tensor; shape and dtype must be equal.
+
+    As in Paddle this is no in-place change: a backward that needs the tensor takes the new value.
+    """
     raw = getattr(value, "raw", None)
     if raw is None:
         raw = value if isinstance(value, torch.Tensor) else Tensor(np.asarray(value)).raw
@@ -41,8 +44,7 @@ def set_value(self: Tensor, value: Any) -> None:
             f"dtype {self.dtype.name}, "
             f"but received shape {list(raw.shape)} and dtype {dtypes.name_of(raw.dtype)}"
         )
-    with torch.no_grad():
-        self.raw.copy_(raw.detach())
+    self.raw.data.copy_(raw.detach())
 
 
 def copy_(self: Tensor, other: Any, blocking: bool = True) -> Tensor:

@@ -36,6 +36,7 @@ from argosy.ops.math import logic as _logic
 from argosy.ops.table import Op
 from argosy.tensor._core.explain import explain, explain_backward
 from argosy.tensor._core.naming import unique_name
+from argosy.tensor._core.scalar import number_of, to_kind
 from argosy.tensor.final_hooks import run_final_hooks
 
 _new = object.__new__
@@ -134,18 +135,26 @@ def _binary(
 
 _bool = torch.bool
 _SCALARS = (int, float, bool, complex)
+_PRODUCTS = ("__matmul__", "__rmatmul__")  # convert an array to the dtype of the Tensor
+_TEXTLESS = tuple(
+    f"__{r}{name}__" for r in ("", "r") for name in ("mul", "and", "or", "xor", "lshift", "rshift")
+)
 
 
 def _operand(self: Tensor, other: Any, symbol: str) -> Any:
     """The right-hand side of an operator as a Tensor or Python number; None where Python should try
     the other side.
+
+    Numbers of NumPy that are no Python floats, and texts, take the kind of the Tensor.
     """
     if isinstance(other, (Tensor, *_SCALARS)):
         return other
     if isinstance(other, (np.number, np.bool_)):
-        return other.item()
+        return to_kind(other.item(), self.raw.dtype)
     if isinstance(other, np.ndarray):
-        return Tensor(other)
+        return Tensor(other, self.dtype if symbol in _PRODUCTS else None)
+    if isinstance(other, str) and symbol not in _TEXTLESS:
+        return to_kind(number_of(other), self.raw.dtype)
     if isinstance(other, _raw_tensor):
         return wrap(other)
     if hasattr(other, "__array_ufunc__") or isinstance(other, (str, list, tuple, dict, set, bytes)):
@@ -162,9 +171,10 @@ def _comparison(symbol: str, op: Op, fast: Callable[[Any, Any], Any]) -> Callabl
         return compare
 
     def method(self: Tensor, other: Any) -> Any:
-        # Against what is not a number or array, equality is a plain bool, as for any Python object.
+        # Against what is no number, text or array, equality is a plain bool, as for any Python
+        # object.
         if other is None or not isinstance(
-            other, (Tensor, *_SCALARS, np.ndarray, np.generic, _raw_tensor)
+            other, (Tensor, *_SCALARS, np.ndarray, np.generic, _raw_tensor, str)
         ):
             return symbol == "__ne__"
         return compare(self, other)
@@ -340,6 +350,15 @@ class Tensor:
     def take_over(self, new: torch.Tensor) -> None:
         """Hold another tensor from now on, as the result of an in-place change."""
         self._num_changes = self.inplace_version + 1 - new._version
+        self.raw = new
+
+    def supersede(self, new: torch.Tensor) -> None:
+        """Hold another tensor, as ``take_over``; backward refuses to use the old one, if what it
+        saved is that.
+        """
+        changes = self.inplace_version + 1
+        _engine.autograd.graph.increment_version(self.raw)
+        self._num_changes = changes - new._version  # which a view shares with what it views
         self.raw = new
 
     def _grad_ivar(self) -> Tensor | None:
@@ -635,8 +654,8 @@ class Tensor:
         return iter([wrap(row) for row in self.raw.unbind(0)])
 
     def __contains__(self, value: Any) -> bool:
-        raw = value.raw if isinstance(value, Tensor) else value
-        return bool((self.raw == raw).any())
+        found = self == value
+        return bool(found.raw.any()) if isinstance(found, Tensor) else False
 
     def __hash__(self) -> int:
         return id(self)

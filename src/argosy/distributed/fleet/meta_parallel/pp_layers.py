@@ -120,7 +120,7 @@ class PipelineLayer(Layer):
         random.set_rng_state(before)
         tracker.set_states_tracker(states)
 
-    def _made(self, index: int, description: Any) -> Callable[..., Any]:
+    def _made(self, index: int, description: Any) -> Any:
         if isinstance(description, SharedLayerDesc):
             key = description.layer_name
             if key not in self.shared_layers:
@@ -130,8 +130,7 @@ class PipelineLayer(Layer):
                 return shared
             return partial(description.forward_func, shared)
         if isinstance(description, (Layer, LayerDesc)):
-            is_made = isinstance(description, Layer)
-            layer = description if is_made else description.build_layer()
+            layer = description if isinstance(description, Layer) else description.build_layer()
             self.add_sublayer(str(index), layer)
             return layer
         if not callable(description):

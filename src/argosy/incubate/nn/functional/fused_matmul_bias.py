@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from argosy import tensor as T
@@ -38,7 +39,7 @@ def fused_linear(
     return fused_matmul_bias(x, weight, bias, False, transpose_weight, name)
 
 
-_ACTIVATIONS = {
+_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "none": lambda x: x,
     "relu": F.relu,
     # the kernel computes it by the hyperbolic tangent

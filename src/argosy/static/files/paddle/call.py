@@ -132,6 +132,8 @@ class _Written:
             default = parameters[name].default if name in parameters else inspect.Parameter.empty
             if word.slot in self._proto.inputs and is_number(value):
                 continue  # becomes a variable
+            if word.fixed:
+                default = word.fixed[0]
             if not word.attr and value != default and value not in (False, 0, [], ()):
                 raise NoWords(f"Paddle's operator takes no {name}={value!r:.40}")
 

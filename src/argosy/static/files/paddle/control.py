@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.static.files.paddle.form import Misfit, OpForm
+from argosy.static.files.paddle.joining import join_branches
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Operator, Ref, SubBlock
 from argosy.static.ir.sub_blocks import bind
@@ -56,12 +57,16 @@ def _conditional_block(form: OpForm, block: Block) -> list[Operator]:
 
 
 def _select_input(form: OpForm, block: Block) -> list[Operator]:
-    """One of two variables: of the branch that was taken, where the other has no value."""
+    """One of two variables: a result of branches, if two of these wrote them and one or the other
+    runs; else the one that the mask says.
+    """
     names = form.inputs.get("X", [])
     if len(names) != 2:
         raise Misfit(f"must choose among two variables, but has {names}")
-    chosen = ([names[1]], [names[0]])
     mask, out = _only(form.inputs, "Mask"), _only(form.outputs, "Out")
+    if join_branches(block, names[1], names[0], out):
+        return []
+    chosen = ([names[1]], [names[0]])
     return [_branches(form, block, mask, [None, None], chosen, [out])]
 
 

@@ -24,13 +24,30 @@ def expanded(program: Program) -> Program:
     if not was_static:
         switch.enable()
     try:
-        with program_guard(program), torch.no_grad():
+        taken = {v.name for v in program.list_vars()}
+        with program_guard(program), torch.no_grad(), recorder.naming(_Names(taken)):
             for block in program.blocks:
                 _expand(block)
     finally:
         if not was_static:
             switch.disable()
     return program
+
+
+class _Names:
+    """Names of new variables that the program does not have."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+        self._count = 0
+
+    def __call__(self, position: int) -> str:
+        name = ""
+        while not name or name in self._taken:
+            name = f"part.file_{self._count}"
+            self._count += 1
+        self._taken.add(name)
+        return name
 
 
 def _has_parts(operator: Operator) -> bool:

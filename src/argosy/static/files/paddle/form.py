@@ -68,7 +68,8 @@ class OpForm(NamedTuple):
     def operator(self, block: Block, op: Op | None, *rest: Any) -> Operator:
         """A new operator of ``block`` with the place in the script that the file tells."""
         made = Operator(block, self.type, op, *rest)
-        made.role = ROLES_BY_NUMBER.get(self.attrs.get("op_role", 0), made.role)
+        role = self.attrs.get("op_role")
+        made.role = ROLES_BY_NUMBER.get(role, made.role) if isinstance(role, int) else made.role
         scope, device = self.hints.get("op_namescope"), self.hints.get("op_device")
         made.name_scope = scope.strip("/") if isinstance(scope, str) else ""
         made.device = device if isinstance(device, str) else ""
@@ -186,6 +187,8 @@ class _Call:
         given = self._variables(word, annotation)
         if given is not None:
             return given
+        if word.fixed:
+            return word.fixed[0]
         if annotation.startswith("torch.device"):
             return torch.device("cpu")  # any: a run puts its own in place
         if word.is_in(self._form.attrs):

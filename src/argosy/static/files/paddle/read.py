@@ -29,6 +29,7 @@ from argosy.static.record import op_types
 from argosy.static.record.append_op import append_op
 from argosy.static.record.arrays import ArrayVariable
 from argosy.static.record.carry import carry
+from argosy.tensor.engine import unique_name
 
 _DEEPEST_BLOCK = 32  # branches and loops inside of one another
 
@@ -72,7 +73,7 @@ class _Reading:
             for node in fields["vars"].items():
                 add_variable(block, node, feeds)
         self._wanted = {n for forms in self._forms for f in forms for n in f.reads}
-        with _recording():
+        with _recording(), unique_name.guard(self._unused_prefix()):
             self._fill(self._program.blocks[0])
         if self._problems:
             shown = "; ".join(
@@ -86,6 +87,13 @@ class _Reading:
         self._check_names("fetch", fetches)
         verify_loaded(self._program, self._source)
         return Loaded(self._program, feeds, fetches)
+
+    def _unused_prefix(self) -> str:
+        """What names that are invented here begin with, and none in the file does."""
+        names, prefix = [n for block in self._program.blocks for n in block.vars], "read_"
+        while any(name.startswith(prefix) for name in names):
+            prefix = f"read_{prefix}"
+        return prefix
 
     def _columns(self, kind: str, slot: str) -> list[str]:
         """What feed or fetch operators name, in the order of their columns."""

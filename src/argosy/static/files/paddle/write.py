@@ -60,7 +60,7 @@ class _Writing:
 
     def _block(self, block: Block) -> Desc:
         ops: list[Desc] = []
-        for operator in block.ops:
+        for operator in (o for o in block.ops if not o.is_mark):
             try:
                 ops += self._operators(operator)
             except NotSupported as error:

@@ -47,12 +47,14 @@ class ModelParallelLayer(Layer):
     def _make_linear(
         self, in_features: int, out_features: int, weight_attr: Any, has_bias: bool | None
     ) -> None:
-        self.weight: Any = self.create_parameter([in_features, out_features], weight_attr)
-        self.weight.is_distributed = False
+        weight: Any = self.create_parameter([in_features, out_features], weight_attr)
+        weight.is_distributed = False
+        self.weight = weight
         self.bias: Any = None
         if has_bias:
-            self.bias = self.create_parameter([out_features], Constant(0.0), is_bias=True)
-            self.bias.is_distributed = False
+            bias: Any = self.create_parameter([out_features], Constant(0.0), is_bias=True)
+            bias.is_distributed = False
+            self.bias = bias
 
 
 class ColumnParallelLinear(ModelParallelLayer):
@@ -131,8 +133,9 @@ class VocabParallelEmbedding(ModelParallelLayer):
         self._name = name
         self.num_embeddings = self.origin_num_embeddings = num_embeddings
         self.vocab_start_index = 0
-        self.weight: Any = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
-        self.weight.is_distributed = False
+        weight: Any = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
+        weight.is_distributed = False
+        self.weight = weight
 
     def forward(self, x: Any) -> Any:
         return F.embedding(x, self.weight)
