@@ -6,6 +6,7 @@ the ratio of the sizes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -58,11 +59,23 @@ def interpolate(
             x,
             mode,
             list(sizes),
-            list(scales) if scales else [None] * len(sizes),
+            _scales(sizes, scales, antialias),
             align_corners,
             antialias,
         )
     return out.movedim(1, -1) if channel_last else out
+
+
+def _scales(
+    sizes: Sequence[int], scales: Sequence[float] | None, antialias: bool
+) -> list[float | None]:
+    """The factors to compute positions with. A single sample is taken at the start of its axis, as
+    with an endless factor, not in the middle.
+    """
+    given: Sequence[float | None] = scales or [None] * len(sizes)
+    if antialias:
+        return list(given)
+    return [math.inf if n == 1 else s for n, s in zip(sizes, given, strict=True)]
 
 
 def _engine(
