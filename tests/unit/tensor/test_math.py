@@ -193,3 +193,24 @@ def test_ops_infer_shapes_on_the_meta_device():
     assert elementwise.clip(x, 0.0, 1.0).shape == (2, 1)
     assert scan.cumsum(x, None).shape == (2,)
     assert scan.cumsum(torch.empty(3, dtype=torch.int32, device="meta"), 0).dtype is torch.int64
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: paddle.rand([2]),
+        lambda: paddle.randn([2]),
+        lambda: paddle.zeros([2]),
+        lambda: paddle.nn.Linear(2, 2).weight,
+        lambda: paddle.nn.BatchNorm1D(2)._mean,
+    ],
+)
+def test_what_is_new_was_never_changed(make):
+    assert make().inplace_version == 0
+
+
+def test_integers_that_ask_for_a_gradient_are_not_changed_in_place():
+    x = paddle.to_tensor([4, 6])
+    x.stop_gradient = False
+    with pytest.raises(ValueError, match="can't use inplace strategy"):
+        x.gcd_(paddle.to_tensor([2, 3]))

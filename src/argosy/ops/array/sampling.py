@@ -43,7 +43,8 @@ def uniform(
 ) -> Tensor:
     _require_float(dtype, "uniform")
     out = torch.empty(ints(shape), dtype=dtype, device=device)
-    return out.uniform_(min(low, high), max(low, high), generator=_generator(seed, device))
+    # .data: what is new was never changed, and says so
+    return out.uniform_(min(low, high), max(low, high), generator=_generator(seed, device)).data
 
 
 @op(
@@ -61,9 +62,8 @@ def gaussian(
     seed: int = 0,
 ) -> Tensor:
     _require_float(dtype, "gaussian")
-    return torch.empty(ints(shape), dtype=dtype, device=device).normal_(
-        mean, std, generator=_generator(seed, device)
-    )
+    out = torch.empty(ints(shape), dtype=dtype, device=device)
+    return out.normal_(mean, std, generator=_generator(seed, device)).data
 
 
 @op("randint", is_random=True, types=("randint(low, high, shape/ShapeTensorList, dtype:dtype, -)",))
