@@ -136,10 +136,10 @@ class EagerGroup(UpdateGroup):
         self.masters = [s.master.raw for s in states if s.master is not None]
         self.slots = {name: [s.tensors[name].raw for s in states] for name in states[0].tensors}
         for name, power in states[0].powers.items():
-            shared = power.raw.clone()
+            joint = power.raw.clone()
             for state in states:
-                state.powers[name].raw = shared
-            self.slots[name] = [shared]
+                state.powers[name].raw = joint
+            self.slots[name] = [joint]
 
     def run(self, op: Op, *args: Any) -> None:
         op.fn(*args)

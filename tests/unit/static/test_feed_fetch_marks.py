@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import paddle.fluid as fluid
+import pytest
 
 import paddle
 
@@ -46,3 +47,11 @@ def test_it_can_be_saved_and_read_again(tmp_path):
     text = program.desc.serialize_to_string()
     plain = paddle.static.Program.parse_from_string(text)
     np.testing.assert_array_equal(exe.run(plain, FEED, [fetches[0].name])[0], expected)
+
+
+@pytest.mark.parametrize(
+    ("path", "options"), [(["m"], {}), ("m/", {}), (None, {}), ("m", {"pserver_endpoints": None})]
+)
+def test_wrong_paths_and_options_are_value_errors(path, options):
+    with pytest.raises(ValueError, match="load_inference_model"):
+        paddle.static.load_inference_model(path, paddle.static.Executor(), **options)

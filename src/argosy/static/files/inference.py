@@ -39,6 +39,10 @@ from argosy.static.lower import feed
 from argosy.static.lower.pruning import only_needed
 
 
+class UnknownOption(NotSupported, ValueError):
+    """A call has an option that it does not know."""
+
+
 def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> Program:
     """A copy for inference: test mode, and only what ``fetch_vars`` depend on (everything, with
     ``skip_prune_program``).
@@ -188,8 +192,13 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
     """
     model, params = kwargs.pop("model_filename", None), kwargs.pop("params_filename", None)
     if kwargs:
-        raise NotSupported(
+        raise UnknownOption(
             f"static.load_inference_model: options {sorted(kwargs)} are not supported"
+        )
+    if path_prefix is not None and not isinstance(path_prefix, str):
+        raise UsageError(
+            "static.load_inference_model: path_prefix must be a string or None, but received "
+            f"{type(path_prefix).__name__}"
         )
     if path_prefix is None:
         if not isinstance(model, bytes):

@@ -126,6 +126,11 @@ class CompiledProgram(PreparedProgram):
         self._call = call
         return len(self._choose_places(place))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the next run has to make memory for temporary values."""
+        return self._runner is None or self._runner.is_empty
+
     def drop(self) -> None:
         """Give back the memory that is kept for temporary values between runs."""
         if self._runner is not None:

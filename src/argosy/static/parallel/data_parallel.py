@@ -64,6 +64,7 @@ class DataParallelRun:
             len(self.places), spec, self.trainers, self._pool.barrier, fuses, exchange
         )
         self._runs = 0
+        self.is_empty = True  # no memory is kept for temporary values
 
     def run(
         self, feeds: list[Feed], fetches: tuple[Any, ...], prunes: bool, part: Part
@@ -82,12 +83,14 @@ class DataParallelRun:
         for _ in range(self.spec.runs_per_call):
             result = self._run_once(lowered, given)
         self._runs += 1
+        self.is_empty = False
         if self._runs % self.spec.runs_per_drop == 0:
             self.drop()
         return result
 
     def drop(self) -> None:
         """Give back the memory that is kept for temporary values between runs."""
+        self.is_empty = True
         for totals in self._shared.totals.values():
             totals.drop()
 

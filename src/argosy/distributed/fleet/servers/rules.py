@@ -60,7 +60,7 @@ def sparse_rule(optimizer: Any, param: Any) -> Rule:
     if clip is not None and not isinstance(clip, ClipGradByValue):
         raise NotSupported(
             f"{type(clip).__name__}: the gradients of rows on servers can be clipped by value "
-            "only; their norm is not known in one place"
+            "only; their norm is not known in one place. In a program the worker clips them"
         )
     bounds = {"clip": (clip.min, clip.max)} if clip is not None else {}
     return Rule(
