@@ -25,7 +25,7 @@ import paddle
 
 Step = Callable[[], Any]
 
-NOISE = 1.05
+NOISE = 1.1
 WORKLOADS = {
     "small MLP, batch 1": ([16, 32, 32, 4], 1, 300),
     "MLP, batch 64": ([512, 1024, 1024, 10], 64, 20),

@@ -95,7 +95,7 @@ class MultivariateNormal(Distribution):
 
     def kl_divergence(self, other: Any) -> Any:
         self._require_kind(MultivariateNormal, other)
-        if self._batch_shape != other._batch_shape or self._event_shape != other._event_shape:
+        if self.batch_shape != other.batch_shape or self.event_shape != other.event_shape:
             raise UsageError(
                 "KL divergence of two Multivariate Normal distributions should share the same "
                 "`batch_shape` and `event_shape`."

@@ -113,7 +113,7 @@ def inferred_specs(network: Layer, tensors: list[Any]) -> list[InputSpec]:
 
 
 def _argument_names(network: Layer) -> list[str]:
-    names = extract_args(network.forward)
+    names = extract_args(getattr(network.forward, "dygraph_function", network.forward))
     return names[1:] if names[:1] == ["self"] else names
 
 

@@ -31,7 +31,6 @@ from argosy.static import (
     set_program_state,
 )
 from argosy.static.files.variables import is_belong_to_optimizer
-from argosy.static.methods import prune
 from argosy.tensor import add_n
 
 _MODES = ("train", "eval", "test")
@@ -134,11 +133,13 @@ class StaticGraphAdapter(Adapter):
         """Run the part of the startup program that makes variables without a value: another Model
         may have trained the rest.
         """
-        scope = global_scope()
-        found = {v.name: scope.find_var(v.name) for v in self._startup.list_vars()}
-        missing = [name for name, held in found.items() if held is None or held.tensor is None]
-        if missing:
-            self._executor.run(prune(self._startup, missing))
+        scope, startup = global_scope(), self._startup.clone()
+        block = startup.global_block()
+        held = {name for name in block.vars if _holds(scope.find_var(name))}
+        block.ops = [o for o in block.ops if not held.issuperset(o.output_arg_names)]
+        startup.changed()
+        if block.ops:
+            self._executor.run(startup)
 
     # -- running
     # ----------------------------------------------------------------------------------------------
@@ -257,3 +258,7 @@ class StaticGraphAdapter(Adapter):
 
 class GradientsKept(NotSupported, AssertionError):
     """A program was asked to keep gradients for a later step."""
+
+
+def _holds(variable: Any) -> bool:
+    return variable is not None and variable.tensor is not None

@@ -101,6 +101,39 @@ for name, other in {"none": None, "list": [1.0], "dict": {}, "object": int}.item
         return np.asarray([other in paddle.ones([3]), paddle.ones([3]) == other])
 
 
+cases.op(
+    "heaviside",
+    lambda paddle, x, y: paddle.heaviside(x, y),
+    lambda d: (np.array([0.0, 1.0, -1.0, np.nan], "float32"), d.normal(4)),
+)
+cases.op("mode/nan", lambda paddle, x: paddle.mode(x), lambda d: SPECIAL[[0, 0]])
+for mode in ("bilinear", "bicubic", "nearest"):
+    for size in ((1, 1), (1, 4), (9, 1)):
+        for aligned in (False, True) if mode != "nearest" else (False,):
+            cases.op(
+                f"interpolate/{mode}/{size}/{aligned}",
+                lambda paddle, x, m=mode, s=size, a=aligned: paddle.nn.functional.interpolate(
+                    x, size=s, mode=m, align_corners=a
+                ),
+                lambda d: d.normal(1, 2, 5, 6),
+                rtol=1e-5,
+            )
+
+
+@cases.add("unique/no_gradient")
+def _(paddle, draw):
+    x = paddle.to_tensor([2.0, 1.0, 2.0], stop_gradient=False)
+    points = paddle.to_tensor(draw.uniform(5, 2), stop_gradient=False)
+    found = [paddle.unique(x), paddle.unique_consecutive(x), paddle.histogramdd(points, 3)[0]]
+    return [*found, np.asarray([f.stop_gradient for f in found])]
+
+
+@cases.add("bits/number_first")
+def _(paddle, draw):
+    x, y = paddle.to_tensor([True, False]), paddle.to_tensor([1, 6], dtype="int32")
+    return [2 & x, 2 | x, 2 ^ x, 2 & y, 2 | y, 2 ^ y]
+
+
 @cases.add("matmul/array_of_another_dtype")
 def _(paddle, draw):
     array = np.array([1.0, 2.0, 3.0])

@@ -182,3 +182,27 @@ def test_another_program_must_be_installed(module, monkeypatch):
 
 def wandb_callback():
     return callbacks.WandbCallback()
+
+
+def test_a_subclass_of_the_logger_tells_what_it_likes(capsys):
+    class Perplexity(callbacks.ProgBarLogger):
+        def on_train_begin(self, logs=None):
+            super().on_train_begin(logs)
+            self.train_metrics = ["ppl"]
+
+        def on_train_batch_begin(self, step, logs=None):
+            if step == 0:
+                self.train_progbar._num = 7
+
+        def on_train_batch_end(self, step, logs=None):
+            logs["ppl"] = 2.0 ** logs["loss"][0]
+            super().on_train_batch_end(step, logs)
+
+    data = model_runs.dataset(paddle, 4)
+    logger = Perplexity(log_freq=1)
+    model_runs.model(paddle).fit(data, data, batch_size=2, callbacks=logger)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].startswith("step 1/7 - ppl: ")
+    assert "loss" not in lines[2]
+    assert "loss" in lines[-2]
+    assert (logger.train_step, logger.eval_steps, logger.evaled_samples) == (2, 2, 4)

@@ -34,7 +34,8 @@ def test_without_inputs_they_are_named_after_the_arguments_of_forward():
         def forward(self, left, right):
             return left + right
 
-    assert [spec.name for spec in paddle.Model(Two())._inputs] == ["left", "right"]
+    for net in (Two(), paddle.jit.to_static(Two())):
+        assert [spec.name for spec in paddle.Model(net)._inputs] == ["left", "right"]
 
 
 def test_an_input_needs_a_name():

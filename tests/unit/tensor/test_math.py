@@ -201,3 +201,24 @@ def test_increment_takes_a_leaf_that_is_trained():
     assert out is x
     (x * x).backward()
     np.testing.assert_array_equal(x.grad.numpy(), [7.0])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: paddle.rand([2]),
+        lambda: paddle.randn([2]),
+        lambda: paddle.zeros([2]),
+        lambda: paddle.nn.Linear(2, 2).weight,
+        lambda: paddle.nn.BatchNorm1D(2)._mean,
+    ],
+)
+def test_what_is_new_was_never_changed(make):
+    assert make().inplace_version == 0
+
+
+def test_integers_that_ask_for_a_gradient_are_not_changed_in_place():
+    x = paddle.to_tensor([4, 6])
+    x.stop_gradient = False
+    with pytest.raises(ValueError, match="can't use inplace strategy"):
+        x.gcd_(paddle.to_tensor([2, 3]))

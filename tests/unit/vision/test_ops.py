@@ -127,6 +127,16 @@ def test_the_function_of_programs_makes_filters(static_mode):
     assert np.abs(second).max() == 0
 
 
+def test_images_of_any_size_are_convolved_in_a_program(static_mode):
+    x = paddle.static.data("x", [None, 2, None, None])
+    offset = paddle.static.data("offset", [None, 18, None, None])
+    out = ops.deform_conv2d(x, offset, paddle.ones([3, 2, 3, 3]), stride=2)
+    assert out.shape == [-1, 3, -1, -1]
+    feed = {"x": np.ones((1, 2, 7, 5), "float32"), "offset": np.zeros((1, 18, 3, 2), "float32")}
+    (found,) = paddle.static.Executor().run(feed=feed, fetch_list=[out])
+    np.testing.assert_allclose(found, np.full((1, 3, 3, 2), 18.0))
+
+
 def test_no_offset_is_a_plain_convolution():
     x, weight = paddle.rand([2, 4, 6, 6]), paddle.rand([6, 2, 3, 3])
     offset = paddle.zeros([2, 18, 3, 3])

@@ -23,8 +23,8 @@ class Loss:
         raise NotImplementedError(f"{type(self).__name__}.forward")
 
     def __call__(self, outputs: Any, labels: Any = None) -> list[Any]:
-        losses = self.forward(_as_list(outputs), _as_list(labels))
-        return [(mean if self.average else total)(loss) for loss in _as_list(losses)]
+        losses = self.forward(as_list(outputs), as_list(labels))
+        return [(mean if self.average else total)(loss) for loss in as_list(losses)]
 
 
 class CrossEntropy(Loss):
@@ -48,7 +48,8 @@ def _cross_entropies(outputs: list[Any], labels: list[Any], takes_scores: bool) 
     ]
 
 
-def _as_list(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
+    """A list or tuple as a list, None as an empty one, anything else as a list of one."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]

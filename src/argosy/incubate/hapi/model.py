@@ -11,7 +11,7 @@ from typing import Any
 from argosy.device import set_device
 from argosy.foundation.errors import BadArgument, DtypeError
 from argosy.hapi import model as hapi
-from argosy.incubate.hapi.loss import Loss
+from argosy.incubate.hapi.loss import Loss, as_list
 from argosy.nn import Layer
 from argosy.static import InputSpec, data
 
@@ -35,7 +35,7 @@ class _Trainer(hapi.Model):
     def __init__(self, network: Layer, inputs: Any, labels: Any, loss: Loss | None) -> None:
         super().__init__(network, inputs, labels)
         self._of_lists = loss
-        self._num_labels = len(hapi.to_list(labels) or ())
+        self._num_labels = len(as_list(labels))
 
     def losses(self, *values: Any) -> list[Any]:
         assert self._of_lists is not None  # else this is nobody's loss
@@ -43,11 +43,11 @@ class _Trainer(hapi.Model):
         return self._of_lists(list(values[:end]), list(values[end:]))
 
     def train_batch(self, inputs: Any, labels: Any = None, update: bool = True) -> Any:
-        self._num_labels = len(hapi.to_list(labels) or ())
+        self._num_labels = len(as_list(labels))
         return super().train_batch(inputs, labels, update)
 
     def eval_batch(self, inputs: Any, labels: Any = None) -> Any:
-        self._num_labels = len(hapi.to_list(labels) or ())
+        self._num_labels = len(as_list(labels))
         return super().eval_batch(inputs, labels)
 
 

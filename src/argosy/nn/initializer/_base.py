@@ -53,8 +53,7 @@ class Initializer:
         op, attrs = self.seeded_plan(list(raw.shape), raw.dtype, switch.startup_seed())
         values = op.fn(**attrs)
         if values.shape == raw.shape:
-            with torch.no_grad():
-                raw.copy_(values)
+            raw.data.copy_(values)  # which is no change in place: the version stays
         else:  # Assign
             param.raw = values.to(raw).requires_grad_(raw.requires_grad)
         return param

@@ -149,10 +149,10 @@ def unique(
     x: Tensor, axis: int | None, index_dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Sorted distinct values (slices of ``axis``), where each first occurs, the inverse mapping and
-    the counts.
+    the counts; all without a gradient.
     """
     values, inverse, counts = torch.unique(
-        x, sorted=True, return_inverse=True, return_counts=True, dim=axis
+        x.detach(), sorted=True, return_inverse=True, return_counts=True, dim=axis
     )
     flat = inverse.reshape(-1)
     positions = torch.arange(flat.numel(), device=x.device)
@@ -179,8 +179,10 @@ def unique_in_order(x: Tensor, index_dtype: torch.dtype) -> tuple[Tensor, Tensor
 def unique_consecutive(
     x: Tensor, axis: int | None, index_dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Values without repetitions of the one before, the inverse mapping and the counts."""
+    """Values without repetitions of the one before, the inverse mapping and the counts; all without
+    a gradient.
+    """
     values, inverse, counts = torch.unique_consecutive(
-        x, return_inverse=True, return_counts=True, dim=axis
+        x.detach(), return_inverse=True, return_counts=True, dim=axis
     )
     return values, inverse.reshape(-1).to(index_dtype), counts.to(index_dtype)

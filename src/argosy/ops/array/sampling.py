@@ -47,7 +47,8 @@ def uniform(
 ) -> Tensor:
     _require_float(dtype, "uniform")
     out = torch.empty(ints(shape), dtype=dtype, device=device)
-    return out.uniform_(min(low, high), max(low, high), generator=_generator(seed, device))
+    # .data: what is new was never changed, and says so
+    return out.uniform_(min(low, high), max(low, high), generator=_generator(seed, device)).data
 
 
 @op(
@@ -65,9 +66,8 @@ def gaussian(
     seed: int = 0,
 ) -> Tensor:
     _require_float(dtype, "gaussian")
-    return torch.empty(ints(shape), dtype=dtype, device=device).normal_(
-        mean, std, generator=_generator(seed, device)
-    )
+    out = torch.empty(ints(shape), dtype=dtype, device=device)
+    return out.normal_(mean, std, generator=_generator(seed, device)).data
 
 
 @op("sampling_id", is_random=True, types=("sampling_id(X, min, max, seed)",), layer="sampling_id")

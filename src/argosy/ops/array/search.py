@@ -73,6 +73,8 @@ def mode(x: Tensor, axis: int = -1, keepdim: bool = False) -> tuple[Tensor, Tens
         return x.clone(), torch.zeros_like(x, dtype=torch.int64)
     steps = torch.arange(x.shape[axis], device=x.device).reshape([-1] + [1] * (x.ndim - 1 - axis))
     indices = torch.where(x == values, steps, -1).amax(axis, keepdim=True)
+    # nan equals nothing: it occurs first where it does
+    indices = torch.where(indices < 0, (x != x).to(torch.int8).argmax(axis, True), indices)
     values = torch.gather(x, axis, indices)
     return (values, indices) if keepdim else (values.squeeze(axis), indices.squeeze(axis))
 

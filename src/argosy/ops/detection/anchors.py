@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,7 +41,7 @@ def prior_box(
         step_w, step_h = image_width / columns, image_height / rows
     ratios = _ratios(aspect_ratios, flip)
     shapes = _shapes(min_sizes, max_sizes, ratios, min_max_aspect_ratios_order)
-    like = {"dtype": input.dtype, "device": input.device}
+    like: dict[str, Any] = {"dtype": input.dtype, "device": input.device}
     x = (torch.arange(columns, **like) + offset) * step_w
     y = (torch.arange(rows, **like) + offset) * step_h
     center = torch.stack(torch.meshgrid(x, y, indexing="xy"), -1)[:, :, None]

@@ -5,6 +5,8 @@ Regions of all images come in one list; ``boxes_num`` says how many belong to ea
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -23,7 +25,7 @@ def _per_image(call: str, x: Tensor, boxes: Tensor, boxes_num: Tensor) -> list[T
             f"{call}: boxes_num is {counts} for {len(x)} images and {len(boxes)} boxes; expected "
             "one number for each image, and their sum to be that of the boxes"
         )
-    return list(boxes.detach().to(x.dtype).split(counts))
+    return list(torch.split_with_sizes(boxes.detach().to(x.dtype), counts))
 
 
 def _rounded(value: Tensor) -> Tensor:
@@ -48,7 +50,7 @@ def roi_align(
     height, width = x.shape[2:]
     found = []
     for image, own in zip(x, _per_image("roi_align", x, boxes, boxes_num), strict=True):
-        start, end = (own * spatial_scale - (0.5 if aligned else 0.0)).split(2, 1)
+        start, end = (own * spatial_scale - (0.5 if aligned else 0.0)).chunk(2, 1)
         size = end - start if aligned else (end - start).clamp(min=1.0)
         across = _reading(start[:, 0], size[:, 0], pooled_width, sampling_ratio, width)
         down = _reading(start[:, 1], size[:, 1], pooled_height, sampling_ratio, height)
@@ -62,7 +64,7 @@ def _reading(start: Tensor, size: Tensor, parts: int, ratio: int, length: int) -
     bins = size / parts
     points = torch.full_like(size, ratio) if ratio > 0 else bins.ceil().clamp(min=0)
     most = int(points.max()) if len(points) else 0
-    like = {"dtype": size.dtype, "device": size.device}
+    like: dict[str, Any] = {"dtype": size.dtype, "device": size.device}
     number = torch.arange(most, **like)
     inside = (number + 0.5) / points[:, None].clamp(min=1)
     part = torch.arange(parts, **like)
@@ -97,7 +99,7 @@ def roi_pool(
         return x.new_empty(len(boxes), x.shape[1], pooled_height, pooled_width)
     found = [x.new_zeros(0, x.shape[1], pooled_height, pooled_width)]
     for image, own in zip(x, _per_image("roi_pool", x, boxes, boxes_num), strict=True):
-        start, end = _rounded(own * spatial_scale).split(2, 1)
+        start, end = _rounded(own * spatial_scale).chunk(2, 1)
         size = (end - start + 1).clamp(min=1).float()
         columns = _whole(start[:, 0], size[:, 0], pooled_width)
         rows = _whole(start[:, 1], size[:, 1], pooled_height)
@@ -143,7 +145,7 @@ def psroi_pool(
         return x.new_empty(len(boxes), *sizes)
     found = [x.new_zeros(0, *sizes)]
     for image, own in zip(x, _per_image("psroi_pool", x, boxes, boxes_num), strict=True):
-        start, end = _rounded(own).split(2, 1)
+        start, end = _rounded(own).chunk(2, 1)
         start, end = start * spatial_scale, (end + 1) * spatial_scale
         bins = (end - start).clamp(min=0.1)
         across = _shares(start[:, 0], bins[:, 0] / pooled_width, pooled_width, x.shape[3])

@@ -7,7 +7,7 @@ are logarithms of factors for the anchor's.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -46,7 +46,7 @@ def yolo_box(
         sure = sure ** (1.0 - iou_aware_factor) * told.sigmoid() ** iou_aware_factor
     boxes = torch.cat([center - size / 2, center + size / 2], -1)
     if clip_bbox:
-        low, high = boxes.split(2, -1)
+        low, high = boxes.chunk(2, -1)
         boxes = torch.cat([low.clamp(min=0), torch.minimum(high, sides - 1)], -1)
     scores = (sure[:, :, None] * cells[:, :, 5:].sigmoid()).movedim(2, -1)
     is_found = (sure >= conf_thresh)[..., None]
@@ -60,7 +60,7 @@ def _placed(
 ) -> tuple[Tensor, Tensor]:
     """Centers and sizes as parts of the image's sides: [N, anchors, H, W, 2] each."""
     height, width = cells.shape[3:]
-    like = {"dtype": cells.dtype, "device": cells.device}
+    like: dict[str, Any] = {"dtype": cells.dtype, "device": cells.device}
     corner = torch.stack(
         torch.meshgrid(torch.arange(width, **like), torch.arange(height, **like), indexing="xy"),
         -1,
@@ -139,7 +139,7 @@ def _nearness(placed: tuple[Tensor, Tensor], truth: Tensor, is_box: Tensor) -> T
     best = torch.zeros_like(placed[0][..., 0])
     if truth.shape[1] == 0:
         return best
-    other, extent = (part[:, None, None, None] for part in truth.split(2, -1))
+    other, extent = (part[:, None, None, None] for part in truth.chunk(2, -1))
     end = torch.minimum(center + size / 2, other + extent / 2)
     side = end - torch.maximum(center - size / 2, other - extent / 2)
     common = torch.where((side < 0).any(-1), 0.0, side.prod(-1))

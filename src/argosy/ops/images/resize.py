@@ -6,6 +6,7 @@ the ratio of the sizes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,7 +77,7 @@ def interpolate(
             x,
             mode,
             list(sizes),
-            list(scales) if scales else [None] * len(sizes),
+            _scales(sizes, scales, antialias),
             align_corners,
             antialias,
         )
@@ -104,6 +105,18 @@ def _nearest_from_corners(x: Tensor, sizes: list[int]) -> Tensor:
         source = (torch.arange(size, device=x.device) * ratio + 0.5).floor().long()
         x = x.index_select(axis, source)
     return x
+
+
+def _scales(
+    sizes: Sequence[int], scales: Sequence[float] | None, antialias: bool
+) -> list[float | None]:
+    """The factors to compute positions with. A single sample is taken at the start of its axis, as
+    with an endless factor, not in the middle.
+    """
+    given: Sequence[float | None] = scales or [None] * len(sizes)
+    if antialias:
+        return list(given)
+    return [math.inf if n == 1 else s for n, s in zip(sizes, given, strict=True)]
 
 
 def _engine(

@@ -31,7 +31,7 @@ def pad_volume(
     inner = [n for pair in reversed(pairs) for n in pair]
     outer = [0, 0]
     padding = [*outer, *inner, *outer] if channel_last else [*outer, *outer, *inner]
-    return pad.fn(x, padding, mode, value)  # type: ignore[no-any-return]
+    return pad.fn(x, padding, mode, value)
 
 
 def _pad_parts(record: Record, x: Any, padding: Sequence[int], mode: str, value: float) -> Any:

@@ -210,11 +210,11 @@ gammainc = binary("gammainc", torch.special.gammainc)
 
 @op("heaviside", types=("elementwise_heaviside(X, Y, axis=-1)",))
 def heaviside(x: Tensor, y: Tensor) -> Tensor:
-    """0 where ``x`` is negative, 1 where positive, ``y`` where zero; torch's own has no gradient
-    for ``y``.
+    """0 where ``x`` is negative, 1 where positive, ``y`` where zero; torch's own has no
+    gradient. That of ``x`` is zero.
     """
     x, y = align(x, y)
-    return torch.where(x == 0, y, (x > 0).to(y.dtype))
+    return torch.where(x == 0, y, torch.sgn(x).clamp_min(0).to(y.dtype))
 
 
 @op("logaddexp")

@@ -70,7 +70,7 @@ def histogramdd(
 ) -> tuple[Tensor, list[Tensor]]:
     """Histogram of points in D dimensions: the counts and the D tensors of bin edges.
 
-    ``bins`` is an int, D ints, or D tensors of edges.
+    ``bins`` is an int, D ints, or D tensors of edges. There is no gradient.
     """
     dims = x.shape[-1]
     shape = x.shape[:-1]
@@ -85,7 +85,7 @@ def histogramdd(
         raise UsageError(
             f"histogramdd: ranges needs {2 * dims} numbers, but received {len(ranges)}"
         )
-    points = x.reshape(-1, dims)
+    points = x.detach().reshape(-1, dims)
     if weights is not None and weights.shape != shape:
         raise UsageError(
             f"histogramdd: weights must have shape {list(shape)}, but received "

@@ -68,7 +68,7 @@ def _prelu_parts(record: Record, x: Any, weight: Any, channels_last: bool = Fals
 
 @op("prelu_by_channel", types=("prelu(X, Alpha, data_format:NCHW, mode='channel')",))
 def prelu_by_channel(x: Tensor, weight: Tensor, channels_last: bool = False) -> Tensor:
-    return prelu.fn(x, weight.reshape(-1), channels_last)  # type: ignore[no-any-return]
+    return prelu.fn(x, weight.reshape(-1), channels_last)
 
 
 @op(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -42,6 +44,8 @@ def deformable_conv(
             (height, width), padding, dilation, kernel, stride, strict=True
         )
     ]
+    if x.is_meta:  # sides of images that a program does not know are not those of their offsets
+        return x.new_empty(n, weight.shape[0], *size)
     points = kernel[0] * kernel[1]
     if offset.shape[1] != 2 * deformable_groups * points or list(offset.shape[2:]) != size:
         raise UsageError(
@@ -72,7 +76,7 @@ def _steady(
     dilation: list[int],
 ) -> Tensor:
     """Where windows read along side ``k`` without an offset: [points, rows, columns]."""
-    like = {"dtype": x.dtype, "device": x.device}
+    like: dict[str, Any] = {"dtype": x.dtype, "device": x.device}
     window = torch.arange(kernel[k], **like) * dilation[k]
     inside = window.repeat_interleave(kernel[1]) if k == 0 else window.repeat(kernel[0])
     start = torch.arange(size[k], **like) * stride[k] - padding[k]
@@ -86,7 +90,7 @@ def _read(x: Tensor, down: Tensor, across: Tensor, height: int, width: int) -> T
     """
     top, left = down.floor(), across.floor()
     below, right = down - top, across - left
-    total = 0
+    total = torch.zeros((), dtype=x.dtype, device=x.device)
     for row, row_share in ((top, 1 - below), (top + 1, below)):
         for column, share in ((left, 1 - right), (left + 1, right)):
             is_in = (row >= 0) & (row < height) & (column >= 0) & (column < width)

@@ -217,7 +217,7 @@ def lrn(
     x: Tensor, n: int, alpha: float, beta: float, k: float, channel_last: bool = False
 ) -> Tensor:
     """``local_response_norm`` by the sum over neighbours, not their mean."""
-    return local_response_norm.fn(x, n, alpha * n, beta, k, channel_last)  # type: ignore[no-any-return]
+    return local_response_norm.fn(x, n, alpha * n, beta, k, channel_last)
 
 
 def _response_parts(

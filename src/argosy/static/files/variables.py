@@ -62,6 +62,11 @@ def valid_program(call: str, program: Any) -> Program:
     return program
 
 
+def get_valid_program(program: Any = None) -> Program:
+    """``program``, the one that a compiled program stands for, or the default one."""
+    return valid_program("static.io", program)
+
+
 def save_vars(
     executor: Any,
     dirname: str | None,

@@ -119,7 +119,7 @@ def pow(x: Any, y: Any, name: str | None = None, *, out: Any = None) -> Any:
     if isinstance(y, (int, float)):
         return store(out, apply(ops.pow_number, x, y), "pow")
     if not isinstance(y, Tensor):
-        raise DtypeError(f"pow: y must be a scalar or a Tensor, but received {type(y).__name__}")
+        raise DtypeError(f"pow: y must be scalar type, but received: {type(y)} ; or a Tensor")
     return store(out, apply(ops.pow, x, y), "pow")
 
 

@@ -17,7 +17,7 @@ from argosy.tensor._core.tensor import Tensor
 def check_writable(x: Tensor, call: str) -> None:
     """Refuse to overwrite a leaf that backward needs."""
     t = x.raw
-    if t.requires_grad and t.is_leaf and torch.is_grad_enabled():
+    if (t.requires_grad or x._nominal_grad) and t.is_leaf and torch.is_grad_enabled():
         raise UsageError(
             f"{call}: Leaf Tensor ({x.name}) that doesn't stop gradient can't use inplace "
             "strategy. "
@@ -27,7 +27,7 @@ def check_writable(x: Tensor, call: str) -> None:
 
 def _not_a_tensor(x: Any, call: str) -> DtypeError:
     return DtypeError(
-        f"{call}: what it changes in place must be a Tensor, but received {type(x).__name__}"
+        f"{call}: x must be tensor type, but got {type(x)}, which cannot be changed in place"
     )
 
 

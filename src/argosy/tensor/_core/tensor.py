@@ -165,6 +165,17 @@ def _operand(self: Tensor, other: Any, symbol: str) -> Any:
     return None
 
 
+def _reflected_bits(symbol: str, op: Op, fast: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Build ``number & x`` and the like: the number takes the kind of the Tensor."""
+    combine = _binary(symbol, op, fast, reflected=True)
+
+    def method(self: Tensor, other: Any) -> Any:
+        return combine(self, to_kind(other, self.raw.dtype) if type(other) is int else other)
+
+    method.__name__ = symbol
+    return method
+
+
 def _comparison(symbol: str, op: Op, fast: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     compare = _binary(symbol, op, fast)
     if symbol not in ("__eq__", "__ne__"):
@@ -732,11 +743,11 @@ class Tensor:
     __matmul__ = _binary("__matmul__", _elementwise.matmul, _engine.matmul)
     __rmatmul__ = _binary("__rmatmul__", _elementwise.matmul, operator.matmul, reflected=True)
     __and__ = _binary("__and__", _logic.bitwise_and, operator.and_)
-    __rand__ = _binary("__rand__", _logic.bitwise_and, operator.and_, reflected=True)
+    __rand__ = _reflected_bits("__rand__", _logic.bitwise_and, operator.and_)
     __or__ = _binary("__or__", _logic.bitwise_or, operator.or_)
-    __ror__ = _binary("__ror__", _logic.bitwise_or, operator.or_, reflected=True)
+    __ror__ = _reflected_bits("__ror__", _logic.bitwise_or, operator.or_)
     __xor__ = _binary("__xor__", _logic.bitwise_xor, operator.xor)
-    __rxor__ = _binary("__rxor__", _logic.bitwise_xor, operator.xor, reflected=True)
+    __rxor__ = _reflected_bits("__rxor__", _logic.bitwise_xor, operator.xor)
     __lshift__ = _binary("__lshift__", _logic.bitwise_left_shift, operator.lshift)
     __rlshift__ = _binary("__rlshift__", _logic.bitwise_left_shift, operator.lshift, reflected=True)
     __rshift__ = _binary("__rshift__", _logic.bitwise_right_shift, operator.rshift)

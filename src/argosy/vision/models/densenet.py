@@ -109,7 +109,7 @@ class DenseBlock(nn.Layer):
     ) -> None:
         super().__init__()
         self.dropout = dropout
-        self.dense_layer_func = []
+        self.dense_layer_func: list[Any] = []
         for i in range(num_layers):
             layer = DenseLayer(num_channels + i * growth_rate, growth_rate, bn_size, dropout)
             self.dense_layer_func.append(self.add_sublayer(f"{name}_{i + 1}", layer))
@@ -156,8 +156,8 @@ class DenseNet(Classifier):
         channels, growth, self.block_config = _PLANS[layers]
         self.conv1_func = ConvBNLayer(3, channels, 7, stride=2, pad=3)
         self.pool2d_max = nn.MaxPool2D(kernel_size=3, stride=2, padding=1)
-        self.dense_block_func_list = []
-        self.transition_func_list = []
+        self.dense_block_func_list: list[Any] = []
+        self.transition_func_list: list[Any] = []
         for stage, size in enumerate(self.block_config, start=2):
             block = DenseBlock(channels, size, bn_size, growth, dropout, f"conv{stage}")
             self.dense_block_func_list.append(self.add_sublayer(f"db_conv_{stage}", block))

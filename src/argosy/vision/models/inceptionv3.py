@@ -38,6 +38,8 @@ class InceptionStem(nn.Layer):
 class _Branches(nn.Layer):
     """Branches side by side. A branch is a chain of layers, the last of which may be several."""
 
+    branch_pool: nn.Layer
+
     def __init__(self, num_channels: int) -> None:
         super().__init__()
         self._num_channels = num_channels

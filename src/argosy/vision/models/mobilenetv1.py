@@ -63,7 +63,7 @@ class MobileNetV1(Classifier):
         super().__init__(num_classes, with_pool)
         self.scale = scale
         self.conv1 = ConvNormActivation(3, int(32 * scale), 3, stride=2)
-        self.dwsl = [
+        self.dwsl: list[Any] = [
             self.add_sublayer(
                 name,
                 DepthwiseSeparable(int(inputs * scale), inputs, outputs, inputs, stride, scale),

@@ -125,7 +125,7 @@ class ShuffleNetV2(Classifier):
         channels = 24
         self._conv1 = ConvNormActivation(3, channels, 3, 2, activation_layer=activation)
         self._max_pool = nn.MaxPool2D(kernel_size=3, stride=2, padding=1)
-        self._block_list = []
+        self._block_list: list[Any] = []
         for stage, (outputs, blocks) in enumerate(zip(stages, _BLOCKS, strict=True), start=2):
             for number in range(1, blocks + 1):
                 kind, stride = (InvertedResidualDS, 2) if number == 1 else (InvertedResidual, 1)
