@@ -10,8 +10,11 @@ INSTALLED := $(VENV)/.installed
 SHARED ?= ../shared
 MIRROR ?= ../.mirror
 ONLY ?=
+# What public files use of Paddle: a table of names (USAGE), folders of sources (FOLDERS).
+USAGE ?= $(SHARED)/api_usage_wide.tsv
+FOLDERS ?=
 
-.PHONY: demo test faults check bench conformance scripts clean
+.PHONY: demo test faults check bench conformance scripts names clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -37,6 +40,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_eager.py
 	$(BIN)/python benchmarks/bench_static.py
 	$(BIN)/python benchmarks/bench_jit.py
+	$(BIN)/python benchmarks/bench_inference.py
 	$(BIN)/python benchmarks/bench_collectives.py
 	$(BIN)/python benchmarks/bench_data_parallel.py
 	$(BIN)/python benchmarks/bench_fleet.py
@@ -47,6 +51,10 @@ conformance: $(INSTALLED)
 
 scripts: $(INSTALLED)
 	$(BIN)/python tests/compatibility.py scripts --shared $(SHARED) --mirror $(MIRROR) --only '$(ONLY)'
+
+names: $(INSTALLED)
+	$(BIN)/python tests/usage.py names $(USAGE)
+	$(if $(FOLDERS),$(BIN)/python tests/usage.py files $(FOLDERS))
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

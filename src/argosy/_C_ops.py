@@ -18,9 +18,10 @@ from typing import Any
 from argosy import tensor as T
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.nn import functional as F
+from argosy.ops.training.loss_scaling import unscale_gradients
 from argosy.static.record.append_op import compute_op
 from argosy.static.record.op_types import input_slots
-from argosy.tensor.engine import replace
+from argosy.tensor.engine import apply, replace
 
 # Operators whose arguments begin as those of the function of today do.
 _SAME: dict[str, Callable[..., Any]] = {
@@ -33,10 +34,72 @@ _SAME: dict[str, Callable[..., Any]] = {
     )
 }
 
+
+def _batch_norm(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    scale: Any,
+    bias: Any,
+    is_test: bool,
+    momentum: float,
+    epsilon: float,
+    data_format: str,
+    use_global_stats: bool,
+    trainable_statistics: bool,
+) -> tuple[Any, ...]:
+    """The normalised input, the running statistics, which are changed, and those of the batch: its
+    means and the inverses of its standard deviations.
+    """
+    is_global = use_global_stats or (is_test and not trainable_statistics)
+    channel = len(x.shape) - 1 if data_format[-1] == "C" else 1
+    axes = [axis for axis in range(len(x.shape)) if axis != channel]
+    means = mean.clone() if is_global else T.mean(x, axes)
+    spread = variance.clone() if is_global else T.var(x, axes, unbiased=False)
+    out = F.batch_norm(
+        x, mean, variance, scale, bias, not is_global, momentum, epsilon, data_format
+    )
+    return out, mean, variance, means, T.rsqrt(spread + epsilon), T.zeros([0], "uint8")
+
+
+def _normalised(x: Any, axis: int, epsilon: float) -> tuple[Any, Any]:
+    length = T.sqrt(T.sum(x * x, axis, keepdim=True) + epsilon)
+    return x / length, length
+
+
+def _add_weight_gradient(
+    x: Any, dout: Any, dweight: Any, dbias: Any, multi_precision: bool, has_bias: bool
+) -> tuple[Any, Any]:
+    """What a linear layer adds to the gradients of its weight and of its bias, which may be None
+    so far; in float32 if ``multi_precision``.
+    """
+    kind = "float32" if multi_precision else x.dtype
+    rows = T.reshape(x, [-1, x.shape[-1]])
+    grads = T.reshape(dout, [-1, dout.shape[-1]])
+    weight = T.cast(T.matmul(rows, grads, transpose_x=True), kind)
+    bias = T.cast(T.sum(grads, 0), kind) if has_bias else None
+    weight = weight if dweight is None else replace(dweight, dweight + weight, "dweight")
+    if bias is not None and dbias is not None:
+        bias = replace(dbias, dbias + bias, "dbias")
+    return weight, bias
+
+
+def _unscaled(grads: list[Any], scale: Any) -> tuple[list[Any], Any]:
+    """The gradients, divided by ``scale`` in place, and whether one is not finite."""
+    divided, found = apply(unscale_gradients, grads, scale)
+    return [replace(*pair, "_C_ops") for pair in zip(grads, divided, strict=True)], found
+
+
+# Operators that change what they are given and return more than that.
+_IN_PLACE: dict[str, Callable[..., Any]] = {"check_finite_and_unscale_": _unscaled}
+
 _ROWS: dict[str, Callable[..., Any]] = {
     "argmax": lambda x, axis, keepdims, flatten, dtype: T.argmax(
         x, None if flatten else axis, keepdims, dtype
     ),
+    "batch_norm": _batch_norm,
+    "fused_linear_param_grad_add": _add_weight_gradient,
+    "norm": lambda x, axis, epsilon, is_test: _normalised(x, axis, epsilon),
     "full": lambda shape, value, dtype, place=None: T.full(shape, value, dtype),
     "full_like": lambda x, value, dtype, place=None: T.full_like(x, value, dtype),
     "max": lambda x, axis, keepdim: T.max(x, axis or None, keepdim),
@@ -56,6 +119,8 @@ _ROWS: dict[str, Callable[..., Any]] = {
 def __getattr__(name: str) -> Callable[..., Any]:
     if name.startswith("__"):
         raise AttributeError(f"module 'paddle._C_ops' has no attribute {name!r}")
+    if name in _IN_PLACE:
+        return _IN_PLACE[name]
     plain = name.removesuffix("_")
     compute = _ROWS.get(plain) or _SAME.get(plain) or _of_tensors(name, plain)
 

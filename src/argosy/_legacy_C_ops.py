@@ -15,15 +15,52 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from argosy import tensor as T
 from argosy.foundation.errors import NotSupported, UsageError
+from argosy.nn import functional as F
+from argosy.ops.training.loss_scaling import unscale_gradients
 from argosy.static.record.append_op import compute_op
 from argosy.static.record.op_types import input_slots
-from argosy.tensor.engine import replace
+from argosy.tensor.engine import apply, replace
+
+
+def _check_finite_and_unscale(
+    grads: list[Any], scale: Any, outs: list[Any], found_inf: Any
+) -> tuple[list[Any], Any]:
+    """Write the gradients divided by ``scale`` to ``outs``, and whether one is not finite to
+    ``found_inf``.
+    """
+    divided, found = apply(unscale_gradients, grads, scale)
+    for out, value in zip(outs, divided, strict=True):
+        replace(out, value, "check_finite_and_unscale")
+    return outs, replace(found_inf, found, "check_finite_and_unscale")
+
+
+def _layer_norm(x: Any, *rest: Any) -> tuple[Any, Any, Any]:
+    """The normalised ``x``, and the means and variances of its rows."""
+    tensors = [value for value in rest[:2] if not isinstance(value, str)]
+    scale, bias = (*tensors, None, None)[:2]
+    named = rest[len(tensors) :]
+    attrs = dict(zip(named[::2], named[1::2], strict=True))
+    begin, epsilon = attrs.get("begin_norm_axis", 1), attrs.get("epsilon", 1e-5)
+    axes = list(range(begin, len(x.shape)))
+    out = F.layer_norm(x, list(x.shape[begin:]), scale, bias, epsilon)
+    variance = T.var(x, axes, unbiased=False)
+    return out, T.reshape(T.mean(x, axes), [-1]), T.reshape(variance, [-1])
+
+
+# Operators that write to more than their results, or whose other results are wanted.
+_ROWS: dict[str, Callable[..., Any]] = {
+    "check_finite_and_unscale": _check_finite_and_unscale,
+    "layer_norm": _layer_norm,
+}
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
     if name.startswith("__"):
         raise AttributeError(f"module 'paddle._legacy_C_ops' has no attribute {name!r}")
+    if name in _ROWS:
+        return _ROWS[name]
     type, is_inplace = name.removesuffix("_"), name.endswith("_")
     try:
         slots = input_slots(type)

@@ -8,6 +8,7 @@ where else it is found:
     fluid.backward < static: gradients calc_gradient=gradients      one of them under another name
     base.core = fluid.core            is the very module, and so is what is below it
     fluid !: DynamicRNN               Paddle has this name there or below, argosy does not
+    nn !no low precision: quant       the same, with what to say about it; it may be a module
 
 One meta-path finder answers for these modules. Where a file is at the path, its names come first
 and those of the table are added; else the table is all there is. A name keeps its home: what is
@@ -41,7 +42,7 @@ class Table(NamedTuple):
     homes: Mapping[str, Mapping[str, tuple[str, str]]]  # module -> name -> its module, name there
     children: Mapping[str, frozenset[str]]  # package -> modules that only the table gives it
     same: Mapping[str, str]  # module -> the one that it is
-    refused: Mapping[str, frozenset[str]]  # package -> names of Paddle's that are not supported
+    refused: Mapping[str, Mapping[str, str]]  # package -> name that is not supported -> the reason
 
 
 @cache
@@ -49,7 +50,7 @@ def table() -> Table:
     """The table, read once."""
     homes: dict[str, dict[str, tuple[str, str]]] = {}
     same: dict[str, str] = {}
-    refused: dict[str, frozenset[str]] = {}
+    refused: dict[str, dict[str, str]] = {}
     text = Path(__file__).with_name("paths.txt").read_text().replace("\n  ", " ")
     for line in text.splitlines():
         head, _, names = line.partition(": ")
@@ -59,8 +60,10 @@ def table() -> Table:
             pairs = (name.partition("=") for name in names.split())
             own = homes.setdefault(module, {})
             own.update((known_as, (home, there or known_as)) for known_as, _, there in pairs)
-        elif head.endswith(" !"):
-            refused[module[:-2]] = frozenset(names.split())
+        elif " !" in head:
+            package, _, reason = head.partition(" !")
+            package = f"{_ROOT}.{package}".rstrip(".")
+            refused.setdefault(package, {}).update(dict.fromkeys(names.split(), reason))
         else:
             module, _, target = module.partition(" = ")
             same[module] = f"{_ROOT}.{target}"
@@ -90,9 +93,9 @@ def extend(module: ModuleType) -> None:
         if attribute in homes:
             path, there = homes[attribute]
             value = getattr(importlib.import_module(path), there)
-        elif _is_module(module, attribute):
+        elif _refusal(name, attribute) is None and _is_module(module, attribute):
             value = importlib.import_module(f"{name}.{attribute}")
-        elif own is not None:
+        elif own is not None and _refusal(name, attribute) is None:
             return own(attribute)
         else:
             raise _unknown(module, attribute)
@@ -126,7 +129,7 @@ def _is_module(package: ModuleType, attribute: str) -> bool:
     """
     return (
         "__path__" in package.__dict__
-        and not attribute.startswith("_")
+        and not attribute.startswith("__")
         and importlib.util.find_spec(f"{package.__name__}.{attribute}") is not None
     )
 
@@ -135,17 +138,27 @@ def _unknown(module: ModuleType, attribute: str) -> AttributeError:
     shown = module.__name__.replace(_ROOT, "paddle", 1)
     if attribute.startswith("_"):
         return AttributeError(f"module {shown!r} has no attribute {attribute!r}")
-    for package, names in table().refused.items():
-        if attribute in names and f"{module.__name__}.".startswith(f"{package}."):
-            from argosy.foundation.missing import NotThere
+    said = _refusal(module.__name__, attribute)
+    if said is not None:
+        from argosy.foundation.missing import NotThere
 
-            return NotThere(f"{shown}.{attribute} is not supported")
+        return NotThere(said)
     from argosy.foundation.errors import nearest
 
     known = [name for name in dir(module) if not name.startswith("_")]
     return AttributeError(
         f"module {shown!r} has no attribute {attribute!r}.{nearest(attribute, known)}"
     )
+
+
+def _refusal(module: str, attribute: str) -> str | None:
+    """What to say about a name of Paddle's that is not supported; None about any other."""
+    for package, reasons in table().refused.items():
+        if attribute in reasons and f"{module}.".startswith(f"{package}."):
+            shown = f"{module}.{attribute}".replace(_ROOT, "paddle", 1)
+            reason = reasons[attribute]
+            return f"{shown} is not supported" + (f": {reason}" if reason else "")
+    return None
 
 
 def _load_hidden(package: str, child: str) -> None:
@@ -171,6 +184,23 @@ class PathLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         module.__doc__ = "A path of Paddle's, with names that are defined elsewhere."
         extend(module)
+
+
+class RefusedLoader(Loader):
+    """Says, in the place of a module or a name that is not supported, that it is not: ``from module
+    import name`` of a package looks for a module of that name too.
+    """
+
+    def __init__(self, said: str) -> None:
+        self._said = said
+
+    def create_module(self, spec: ModuleSpec) -> NoReturn:
+        from argosy.foundation.missing import NotImportable
+
+        raise NotImportable(self._said)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Not reached: there is no module."""
 
 
 class FileLoader(SourceFileLoader):
@@ -232,9 +262,13 @@ class PathsFinder(MetaPathFinder):
             module = module.rpartition(".")[0]
         found = self._found_by_others(fullname, path) if path else None
         if found is None and _has_rows(fullname):
-            return ModuleSpec(fullname, PathLoader(), is_package=fullname in known.children)
+            # as a package it can say at an import what is not supported
+            is_package = fullname in known.children or fullname in known.refused
+            return ModuleSpec(fullname, PathLoader(), is_package=is_package)
         if found is None:
-            return _defer.body_spec(fullname)
+            said = _refusal(*fullname.rpartition(".")[::2])
+            refused = None if said is None else ModuleSpec(fullname, RefusedLoader(said))
+            return refused or _defer.body_spec(fullname)
         if type(found.loader) is SourceFileLoader:
             found.loader = FileLoader(found.loader.name, found.loader.path)
         elif found.loader is not None:

@@ -10,6 +10,7 @@ import pytest
 import argosy
 import paddle
 from argosy import _paths
+from argosy.foundation.errors import NotSupported
 
 
 def _run(code):
@@ -83,3 +84,23 @@ def test_names_are_loaded_on_first_use():
         "assert loaded <= {'argosy.fluid.data', 'argosy.fluid.dygraph', "
         "'argosy.fluid.dygraph.tracer'}, loaded"
     )
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("import paddle.quantization", "paddle.quantization is not supported"),
+        ("from paddle.nn.quant.format import LinearQuanter", "paddle.nn.quant is not supported"),
+        ("from paddle.distributed import shard_tensor", "automatic parallelism"),
+    ],
+)
+def test_what_is_not_supported_says_so_at_the_import(statement, said):
+    with pytest.raises(ImportError, match=said) as caught:
+        exec(statement)
+    assert isinstance(caught.value, NotSupported)
+
+
+def test_what_is_not_supported_is_no_attribute():
+    assert not hasattr(paddle, "quantization")
+    with pytest.raises(NotSupported, match=r"paddle\.distributed\.shard_tensor is not supported: "):
+        _ = paddle.distributed.shard_tensor

@@ -20,6 +20,7 @@ ALLOWED = {
     "fluid/layers/collective.py": "the values that reduce_type takes",
     "geometric/message_passing/send_recv.py": "the values that reduce_op takes",
     "fft.py": "the functions of paddle.fft with one set of arguments",
+    "hapi/static_flops.py": "the types of operators that Paddle's flops counts, and no others",
     "nn/initializer/_scaled.py": "Paddle's gains, by the names that calculate_gain takes",
     "static/record/activation.py": "activations that act= names, where Paddle's differ from ours",
 }

@@ -423,3 +423,57 @@ def process_groups(rank: int, world_size: int, meeting: Meeting, *, backend: str
         sent.wait()
         assert _values(own) == [(rank - 1) % n]
         pg.barrier().wait()
+
+
+def model_parallel(rank: int, world_size: int, meeting: Meeting, *, backend: str) -> None:
+    """Parts of weights on all ranks compute what the whole weights do, and get their gradients."""
+    from paddle.distributed.fleet.layers.mpu import mp_ops
+
+    with joined_job(rank, world_size, meeting, backend):
+        n, world = world_size, dist.collective._get_default_group()
+        values = np.arange(2.0 * n, dtype="float32")
+        whole = [values.reshape(1, -1) - 1.5, values.reshape(-1, 1) * 0.5]
+        x, first, second = (
+            paddle.to_tensor(v, stop_gradient=False) for v in ([[2.0], [-3.0]], *whole)
+        )
+        (paddle.tanh(x @ first) @ second).square().sum().backward()
+        expected = [x.grad.numpy(), *(w.grad.numpy() for w in (first, second))]
+        own = slice(2 * rank, 2 * rank + 2)
+        x, first, second = (
+            paddle.to_tensor(v, stop_gradient=False)
+            for v in ([[2.0], [-3.0]], whole[0][:, own], whole[1][own])
+        )
+        hidden = paddle.tanh(mp_ops._c_identity(x, world) @ first)
+        hidden = mp_ops._c_split(mp_ops._c_concat(hidden, world), world)
+        mp_ops._mp_allreduce(hidden @ second, group=world).square().sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), expected[0], rtol=1e-5)
+        np.testing.assert_allclose(first.grad.numpy(), expected[1][:, own], rtol=1e-5)
+        np.testing.assert_allclose(second.grad.numpy(), expected[2][own], rtol=1e-5)
+        _sequences(rank, n, world)
+
+
+def _sequences(rank: int, n: int, world: Any) -> None:
+    from paddle.distributed.fleet.utils import sequence_parallel_utils as sequence
+
+    weight = paddle.arange(1.0, 2 * n + 1).reshape([2 * n, 1])  # alike on all ranks
+    whole = paddle.to_tensor(weight.numpy() * 10, stop_gradient=False)
+    part = sequence.ScatterOp.apply(whole, group=world)
+    assert _values(part) == _values(whole[2 * rank : 2 * rank + 2])
+    joined = sequence.GatherOp.apply(part, group=world)
+    assert _values(joined) == _values(whole)
+    (joined * weight).sum().backward()
+    assert _values(whole.grad) == _values(weight)
+    part = paddle.full([2, 1], rank + 1.0)
+    part.stop_gradient = False
+    every = sequence.AllGatherOp.apply(part, group=world)
+    assert _values(every[::2]) == [[r + 1.0] for r in range(n)]
+    (every * weight * (rank + 1)).sum().backward()  # another loss on each rank: they are added
+    factor = n * (n + 1) / 2
+    assert _values(part.grad) == _values(weight[2 * rank : 2 * rank + 2] * factor)
+    source = paddle.to_tensor(weight.numpy() * (rank + 1), stop_gradient=False)
+    mine = sequence.ReduceScatterOp.apply(source, group=world)
+    assert _values(mine) == _values(weight[2 * rank : 2 * rank + 2] * factor)
+    (mine * (rank + 1)).sum().backward()
+    assert _values(source.grad) == [[r // 2 + 1.0] for r in range(2 * n)]
+    with pytest.raises(AssertionError, match="divided exactly"):
+        sequence.ScatterOp.apply(paddle.ones([2 * n + 1]), group=world)

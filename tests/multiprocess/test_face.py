@@ -24,6 +24,11 @@ def test_collectives_of_programs(pool, backend, world_size):
     run_job(pool, f"{HERE}:programs", world_size, backend=backend, deadline_s=60.0)
 
 
+@pytest.mark.parametrize(("backend", "world_size"), [("shm", 2), ("gloo", 3)])
+def test_parts_of_a_model_compute_what_the_whole_does(pool, backend, world_size):
+    run_job(pool, f"{HERE}:model_parallel", world_size, backend=backend, deadline_s=60.0)
+
+
 def test_process_groups(pool):
     run_job(pool, f"{HERE}:process_groups", 3, backend="gloo")
 

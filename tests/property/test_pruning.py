@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import paddle
-from argosy.static.lower.lowering import pruned
+from argosy.static.lower.pruning import pruned
 
 pytestmark = pytest.mark.usefixtures("static_mode")
 some = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])

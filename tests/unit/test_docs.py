@@ -28,10 +28,12 @@ GUIDES = (
     "README",
     "docs/README",
     "docs/get_started",
+    "docs/model",
     "docs/moving_from_paddle",
     "docs/moving_from_torch_ddp",
     "docs/parameter_server_torch",
     "docs/launch",
+    "docs/inference",
 )
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 DEADLINE_S = 180.0  # interpreters that import torch and compile loops, on a busy machine

@@ -29,6 +29,7 @@ class AmpState:
     def __init__(self) -> None:
         self.amp_dtype = "float32"  # as last asked for by auto_cast; GradScaler reads it
         self.has_warned = False
+        self.asked: dict[str, Any] | None = None  # of the innermost auto_cast that is open
 
 
 _state = register("mixed precision", AmpState())
@@ -36,6 +37,11 @@ _state = register("mixed precision", AmpState())
 
 def amp_global_state() -> AmpState:
     return _state
+
+
+def amp_state() -> dict[str, Any] | None:
+    """The arguments of the auto_cast that the caller is inside of, None outside of any."""
+    return _state.asked
 
 
 class PureModeError(UsageError, RuntimeError):
@@ -113,10 +119,20 @@ def amp_guard(
     else:
         white, black = _lists(custom_white_list, custom_black_list, level, dtype)
         push_mode(AutoCast(white, black, level, dtypes.to_torch(dtype), use_promote, inner))
+    around = _state.asked
+    _state.asked = {
+        "enable": enable,
+        "custom_white_list": custom_white_list,
+        "custom_black_list": custom_black_list,
+        "level": level,
+        "dtype": dtype,
+        "use_promote": use_promote,
+    }
     try:
         yield
     finally:
         pop_mode()
+        _state.asked = around
 
 
 auto_cast = amp_guard

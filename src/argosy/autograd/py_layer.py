@@ -21,6 +21,10 @@ from argosy.tensor.engine import Tensor, check_writable, wrap
 __all__ = ["PyLayer", "PyLayerContext", "once_differentiable"]
 
 
+class NoBackward(UsageError, NotImplementedError, OSError):
+    """A gradient is wanted of a PyLayer that says only forward."""
+
+
 class PyLayerContext:
     """What forward hands to backward. Free attributes are kept too."""
 
@@ -87,9 +91,7 @@ class PyLayer:
 
     @staticmethod
     def backward(ctx: PyLayerContext, *args: Any) -> Any:
-        raise NotImplementedError(
-            "PyLayer: backward must be defined by the subclass, as a staticmethod"
-        )
+        raise NoBackward("PyLayer: backward must be defined by the subclass, as a staticmethod")
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.static import Program, Variable
 from argosy.static import save as _save
-from argosy.static.files.inference import read_folder, read_model, variables, write_model
+from argosy.static.files.inference import (
+    keeps_auc,
+    read_folder,
+    read_model,
+    variables,
+    with_marks,
+    write_model,
+)
 from argosy.static.files.variables import (
     is_parameter,
     is_persistable,
@@ -140,6 +148,11 @@ def save_inference_model(
             "fluid.save"
         )
     program = valid_program("save_inference_model", main_program)
+    if keeps_auc(program):
+        warnings.warn(
+            "please ensure that you have set the auc states to zeros before saving inference model",
+            stacklevel=2,
+        )
     names = (
         [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names or ())
     )
@@ -187,13 +200,13 @@ def load_inference_model(
                 "load_inference_model: with dirname=None, model_filename and params_filename "
                 "must be bytes"
             )
-        return read_model(model_filename, "the model", None, params_filename, executor)
+        return with_marks(read_model(model_filename, "the model", None, params_filename, executor))
     if not os.path.isdir(dirname):
         raise UsageError(f"load_inference_model: there is no directory named {dirname!r}")
     names = [
         os.path.basename(str(name)) if name else None for name in (model_filename, params_filename)
     ]
-    return read_folder(dirname, names[0], names[1], executor)
+    return with_marks(read_folder(dirname, names[0], names[1], executor))
 
 
 def get_program_parameter(program: Program) -> list[Variable]:

@@ -12,6 +12,12 @@ class NotThere(NotSupported, AttributeError):
     """Paddle has this name, argosy does not: ``hasattr`` says so too."""
 
 
+class NotImportable(NotSupported, ModuleNotFoundError):
+    """Paddle has this module, or this name to import, argosy does not. It has no ``name``: with one
+    the import system would say less in its place.
+    """
+
+
 def missing_names(
     module: str, names: Container[str], scope: dict[str, Any]
 ) -> Callable[[str], NoReturn]:

@@ -8,6 +8,7 @@ mode is always dynamic and ``enable_static`` says what is missing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from argosy.foundation.errors import InternalError, NotSupported
@@ -34,18 +35,22 @@ class _Switch:
         "_new_variable",
         "_on_disable",
         "_on_enable",
+        "_repeat",
         "_startup_seed",
         "is_static",
+        "lasting",
     )
 
     def __init__(self) -> None:
         self.is_static = False
+        self.lasting: ExitStack | None = None  # a guard of dygraph, open until static mode
         self._load: Callable[[], object] | None = None
         self._on_enable: Callable[[], None] | None = None
         self._on_disable: Callable[[], None] | None = None
         self._new_parameter: Callable[..., Any] | None = None
         self._new_variable: Callable[..., Any] | None = None
         self._startup_seed: Callable[[], int] | None = None
+        self._repeat: Callable[..., Any] | None = None
 
     def install(
         self,
@@ -61,6 +66,10 @@ class _Switch:
         self._on_enable, self._on_disable = on_enable, on_disable
         self._new_parameter, self._startup_seed = new_parameter, startup_seed
         self._new_variable = new_variable
+
+    def install_loop(self, repeat: Callable[..., Any]) -> None:
+        """Name the function behind ``repeat``."""
+        self._repeat = repeat
 
     def promise(self, load: Callable[[], object]) -> None:
         """Have ``load``, which installs the functions, called when recording is first asked for."""
@@ -84,6 +93,21 @@ class _Switch:
             raise InternalError("a static layer is installed that makes no variables")
         return self._new_variable(name, dtype, persistable)
 
+    def repeat(
+        self, step: Callable[..., Any], carried: list[Any], again: Any, length: int = -1
+    ) -> tuple[list[Any], list[Any]]:
+        """Record a loop that runs while ``again`` holds: what its turns put out, stacked, and what
+        they carried on, after the last.
+
+        ``step(time, carried)`` returns lists of what a turn puts out and carries on, and the next
+        ``again``; ``time`` counts the turns, int64 [1]. ``length`` is the number of turns, if that
+        is known.
+        """
+        if self._repeat is None:
+            raise InternalError("a static layer is installed that records no loops")
+        stacked, last = self._repeat(step, carried, again, length)
+        return stacked, last
+
     def enable(self) -> None:
         if self.is_static:
             return
@@ -98,6 +122,12 @@ class _Switch:
         self._on_enable()
         self.is_static = True
 
+    def close_lasting(self) -> None:
+        """Leave the guard of dygraph that was opened for good, and with it what it changed."""
+        opened, self.lasting = self.lasting, None
+        if opened is not None:
+            opened.close()
+
     def disable(self) -> None:
         if self.is_static and self._on_disable is not None:
             self._on_disable()
@@ -106,6 +136,7 @@ class _Switch:
 
 switch = _Switch()
 register("static mode", switch, attributes=("is_static",), reset=switch.disable)
+register("guard of enable_dygraph", switch, attributes=("lasting",), reset=switch.close_lasting)
 
 
 def in_dynamic_mode() -> bool:
@@ -127,6 +158,7 @@ in_dynamic_or_pir_mode = in_dynamic_mode
 
 def enable_static() -> None:
     """Record ops into the default program from now on instead of running them."""
+    switch.close_lasting()
     switch.enable()
 
 

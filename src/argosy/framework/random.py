@@ -94,6 +94,11 @@ def seed(seed: int) -> Generator:
     return Generator("cpu")
 
 
+def default_cpu_generator() -> Generator:
+    """The generator that ops draw from on the CPU."""
+    return Generator("cpu")
+
+
 _GENERATOR = torch.default_generator
 _FIRST = _GENERATOR.get_state()
 register(

@@ -24,6 +24,10 @@ from argosy.foundation import arrays, dtypes
 from argosy.foundation.errors import CheckpointError, NotSupported
 
 
+class CutShort(CheckpointError, RuntimeError):
+    """A file ends before the tensor that it holds."""
+
+
 def write(raw: torch.Tensor, file: IO[bytes], lod: Sequence[Sequence[int]] = ()) -> None:
     """Append one tensor, with the offsets of its sequences, to ``file``."""
     file.write(_levels(lod))
@@ -114,7 +118,7 @@ def exactly(file: IO[bytes], size: int, source: str) -> bytes:
     _check_left(file, size, source)
     data = file.read(size)
     if len(data) != size:
-        raise CheckpointError(
+        raise CutShort(
             f"{source} is cut short: {size} bytes were expected where {len(data)} are left"
         )
     return data
@@ -126,9 +130,7 @@ def _check_left(file: IO[bytes], size: int, source: str) -> None:
     left = file.seek(0, io.SEEK_END) - position
     file.seek(position)
     if size > left:
-        raise CheckpointError(
-            f"{source} is cut short: {size} bytes were expected where {left} are left"
-        )
+        raise CutShort(f"{source} is cut short: {size} bytes were expected where {left} are left")
 
 
 def _varint(value: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import multiprocessing.connection
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from argosy.io._collate import default_collate_fn, default_convert_fn, to_tensor
 from argosy.io._dataset import IterableDataset, NoLength
 from argosy.io.batch_sampler import BatchSampler
 from argosy.io.generator_loader import GeneratorLoader
+from argosy.io.read_clock import clock
 from argosy.io.worker import Collate, Start, Stream, worker_loop
 from argosy.tensor.engine import defaults
 
@@ -230,6 +232,14 @@ class BatchIterator:
         return self
 
     def __next__(self) -> Any:
+        if clock.listener is None:
+            return self._read()
+        start_s = time.perf_counter()
+        batch = self._read()
+        clock.listener(self._loader.dataset, time.perf_counter() - start_s)
+        return batch
+
+    def _read(self) -> Any:
         try:
             batches = [to_tensors(self._next_batch(), place) for place in self._loader.places]
         except BaseException:

@@ -122,6 +122,11 @@ class GeneratorLoader:
     decorate_sample_list_generator = set_sample_list_generator
     decorate_batch_generator = set_batch_generator
 
+    @staticmethod
+    def _check_input_array(item: Any) -> Any:
+        """``item`` as an array; nested lists of different lengths are refused."""
+        return regular(item, "a field of the batch")
+
     def __iter__(self) -> Iterator[list[Tensor]]:
         if self._batch_reader is None:
             raise BadArgument(

@@ -87,8 +87,7 @@ def write_variables(
     """Write the values of variables to one file, in the order of their names."""
     path = prefix + INFER_PARAMS_SUFFIX
     unique = {v.name: v for v in variables}
-    if not unique:
-        save_to_file(path, b"")
+    if not unique:  # Paddle reads a file without variables as a damaged one
         return
     scope = Scope()
     for name in unique:
@@ -125,6 +124,7 @@ def read_methods(folder: str, name: str) -> dict[str, SavedMethod]:
         if method.isidentifier():
             found[method] = read_method(path)
     if not found:
+        programs.refuse_json(prefix + INFER_MODEL_SUFFIX)
         raise NoModel(f"jit.load: there is no file {prefix + INFER_MODEL_SUFFIX!r}")
     return found
 

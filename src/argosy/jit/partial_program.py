@@ -49,9 +49,7 @@ class PartialProgram:
 
     def _lower(self) -> Lowered:
         device = torch.device("cpu")
-        lowered = lower(
-            self.program, self._feeds, self._fetches, device, prunes=False, joins_graph=True
-        )
+        lowered = lower(self.program, self._feeds, self._fetches, device, joins_graph=True)
         self._state = [self._tensors[name] for name in lowered.reads]
         self._written = [self._tensors[name] for name in lowered.writes]
         self._lowered, self._lowered_version = lowered, self.program.version

@@ -14,6 +14,7 @@ from argosy.foundation.errors import DtypeError, UsageError
 from argosy.jit import model_files
 from argosy.jit.concrete_program import ConcreteProgram
 from argosy.jit.model_files import SavedMethod
+from argosy.jit.save_hooks import run_before
 from argosy.jit.state import state
 from argosy.jit.static_function import StaticFunction
 from argosy.jit.translated_layer import TranslatedLayer
@@ -46,6 +47,7 @@ class SaveOptions:
     skip_prune_program: bool = False
 
 
+@run_before
 def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
     """Write a Layer or a function as a program for inference to ``path``.pdmodel and .pdiparams.
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from argosy.foundation.errors import DtypeError
 from argosy.foundation.process_state import register
+from argosy.static.ir.variable import Variable
+from argosy.static.record.recorder import recorder
 
 
 @dataclass
@@ -39,3 +45,30 @@ register(
         "min_graph_size",
     ),
 )
+
+
+def in_to_static_mode() -> bool:
+    """Whether a function is being recorded as a program."""
+    return recorder.capture is not None
+
+
+def set_dynamic_shape(variable: Any, shape_list: Sequence[int]) -> None:
+    """Declare the shape of a variable while a function is recorded, -1 for what may vary; nothing
+    where functions run at once.
+    """
+    if not in_to_static_mode():
+        return
+    if not isinstance(variable, Variable):
+        raise DtypeError(
+            "set_dynamic_shape: In to_static mode, variable must be a Variable, but is "
+            f"{type(variable).__name__}"
+        )
+    variable.desc.set_shape(shape_list)
+
+
+@contextlib.contextmanager
+def _no_check_dy2st_diff() -> Iterator[None]:
+    """A block in which in-place changes of views are recorded; Paddle's name. They are recorded
+    everywhere here.
+    """
+    yield

@@ -6,11 +6,12 @@ import contextlib
 import warnings
 from typing import Any, NamedTuple
 
+from argosy.framework.mode import switch
 from argosy.nn import functional as F
 from argosy.ops.sequences import beam as ops
-from argosy.tensor import creation, logic, manipulation, search
+from argosy.tensor import creation, logic, manipulation, reduction, search
 from argosy.tensor.engine import apply, defaults
-from argosy.utils.layers_utils import flatten, map_structure
+from argosy.utils.layers_utils import flatten, map_structure, pack_sequence_as
 
 __all__ = ["BeamSearchDecoder", "dynamic_decode"]
 
@@ -155,29 +156,9 @@ def dynamic_decode(
     keeps the states of finished sequences; ``kwargs`` go to every step. ``is_test`` only saves
     memory in Paddle's static graphs.
     """
-    inputs, states, finished = decoder.initialize(inits)
-    lengths = creation.zeros_like(finished, dtype="int64")
-    steps: list[Any] = []
-    while not bool(finished.all()):
-        time = creation.full([1], len(steps), "int64")
-        outputs, next_states, inputs, next_finished = decoder.step(time, inputs, states, **kwargs)
-        if decoder.tracks_own_finished:
-            if not hasattr(next_states, "lengths"):
-                warnings.warn(
-                    "dynamic_decode: the states have no `lengths`, so the returned lengths are "
-                    "all zero"
-                )
-            lengths = getattr(next_states, "lengths", lengths)
-        else:
-            next_finished = logic.logical_or(next_finished, finished)
-            lengths = lengths + logic.logical_not(next_finished).astype(lengths.dtype)
-            if impute_finished:
-                next_states = _keep_finished(next_finished, states, next_states)
-        steps.append(outputs)
-        states, finished = next_states, next_finished
-        if max_step_num is not None and len(steps) > max_step_num:
-            break
-    result = map_structure(lambda *parts: manipulation.stack(list(parts), axis=0), *steps)
+    start = decoder.initialize(inits)
+    run = _run_recorded if switch.is_static else _run_eager
+    result, states, lengths = run(_Step(decoder, impute_finished, kwargs), start, max_step_num)
     with contextlib.suppress(NotImplementedError):
         result, states = decoder.finalize(result, states, lengths)
     if not output_time_major:
@@ -185,6 +166,69 @@ def dynamic_decode(
             lambda x: manipulation.transpose(x, [1, 0, *range(2, x.ndim)]), result
         )
     return (result, states, lengths) if return_length else (result, states)
+
+
+class _Step(NamedTuple):
+    """One call of ``decoder.step`` with the rules for sequences that are finished."""
+
+    decoder: Any
+    impute_finished: bool
+    kwargs: dict[str, Any]
+
+    def __call__(
+        self, time: Any, inputs: Any, states: Any, finished: Any, lengths: Any
+    ) -> tuple[Any, Any, Any, Any, Any]:
+        """What the step put out, and the inputs, states, flags and lengths of the next."""
+        outputs, new, inputs, ended = self.decoder.step(time, inputs, states, **self.kwargs)
+        if self.decoder.tracks_own_finished:
+            if not hasattr(new, "lengths"):
+                warnings.warn(
+                    "dynamic_decode: the states have no `lengths`, so the returned lengths are "
+                    "all zero"
+                )
+            return outputs, inputs, new, ended, getattr(new, "lengths", lengths)
+        ended = logic.logical_or(ended, finished)
+        # As in Paddle: the step that ends a sequence counts in a program, but not in dygraph.
+        over = finished if switch.is_static else ended
+        lengths = lengths + logic.logical_not(over).astype(lengths.dtype)
+        if self.impute_finished:
+            new = _keep_finished(over, states, new)
+        return outputs, inputs, new, ended, lengths
+
+
+def _run_eager(step: _Step, start: Any, max_step_num: int | None) -> tuple[Any, Any, Any]:
+    inputs, states, finished = start
+    lengths = creation.zeros_like(finished, dtype="int64")
+    steps: list[Any] = []
+    while not bool(finished.all()):
+        time = creation.full([1], len(steps), "int64")
+        outputs, inputs, states, finished, lengths = step(time, inputs, states, finished, lengths)
+        steps.append(outputs)
+        if max_step_num is not None and len(steps) > max_step_num:
+            break
+    result = map_structure(lambda *parts: manipulation.stack(list(parts), axis=0), *steps)
+    return result, states, lengths
+
+
+def _run_recorded(step: _Step, start: Any, max_step_num: int | None) -> tuple[Any, Any, Any]:
+    """The same as a loop of a program."""
+    finished = start[2]
+    carried = [*start, creation.zeros_like(finished, dtype="int64")]
+    made: list[Any] = []
+
+    def body(time: Any, leaves: list[Any]) -> Any:
+        outputs, *following = step(time, *pack_sequence_as(carried, leaves))
+        made[:] = outputs, following
+        again = logic.logical_not(reduction.all(following[2]))
+        if max_step_num is not None:
+            again = logic.logical_and(again, time + 1 <= max_step_num)
+        return flatten(outputs), flatten(following), again
+
+    again = logic.logical_not(reduction.all(finished))
+    stacked, last = switch.repeat(body, flatten(carried), again)
+    outputs, following = made
+    _, states, _, lengths = pack_sequence_as(following, last)
+    return pack_sequence_as(outputs, stacked), states, lengths
 
 
 def _keep_finished(finished: Any, states: Any, next_states: Any) -> Any:

@@ -13,6 +13,7 @@ from argosy.foundation.errors import DtypeError, UsageError
 from argosy.framework.mode import switch
 from argosy.framework.param_attr import ParamAttr, WeightNormParamAttr
 from argosy.nn.initializer.default import default_initializer_for
+from argosy.nn.initializer.lazy_init import LazyParameter, is_lazy, lazy_parameter
 from argosy.ops.nn import reparameterization as ops
 from argosy.tensor.engine import Parameter, apply, defaults, unique_name
 
@@ -62,6 +63,9 @@ def create_parameter(
     parameter: Parameter
     if switch.is_static:
         parameter = switch.new_parameter(extents, engine, chosen)
+    elif is_lazy.value:
+        parameter = lazy_parameter(extents, engine)
+        parameter.name = chosen
     else:
         parameter = object.__new__(Parameter)
         parameter.raw = torch.empty(extents, dtype=engine, device=defaults.device)
@@ -71,7 +75,10 @@ def create_parameter(
     parameter.need_clip = parsed.need_clip
     parameter.do_model_average = parsed.do_model_average
     initializer = parsed.initializer or default_initializer_for(is_bias, default_initializer)
-    initializer(parameter)
+    if isinstance(parameter, LazyParameter):
+        parameter.fill = initializer
+    else:
+        initializer(parameter)
     parameter.stop_gradient = not (
         parsed.trainable and (engine.is_floating_point or engine.is_complex)
     )

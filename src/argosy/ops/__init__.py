@@ -4,4 +4,4 @@ Importing the package fills the table. The face calls the ops eagerly through ``
 recording Program stores an op's name and its attributes and replays the same function.
 """
 
-from argosy.ops import array, fluid, images, losses, math, nn, sequences, training
+from argosy.ops import array, detection, fluid, images, losses, math, nn, sequences, training

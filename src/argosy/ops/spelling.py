@@ -5,10 +5,13 @@ An op says them where it is defined, one text per type, in the order of its own 
     types=("conv2d(Input, Filter, -, strides, paddings:padding, dilations, groups) -> Output",)
 
 A word with a capital is a slot, any other an attribute; ``shape/ShapeTensorList`` is an attribute
-or, where variables stand in it, that slot; ``-`` has no word. ``name:kind`` says how values differ
+or, where variables stand in it, that slot; a third word is the slot of one variable with all of it,
+as in ``shape/ShapeTensorList/ShapeTensor``; ``-`` has no word, ``-'none'`` none and always this
+value. ``name:kind`` says how values differ
 (``KINDS``). ``name=value`` behind the parameters is an attribute that the type always has with this
-value here; of several ops of one type it tells which is meant. ``name=dtype(X)`` is the dtype of
-what that slot takes. Behind the arrow are the slots of the results, ``Out*`` for all of them,
+value here; of several ops of one type it tells which is meant. ``name~value`` is one that computes
+nothing here: written so, and read whatever it is. ``name=dtype(X)`` is the dtype of what that slot
+takes. Behind the arrow are the slots of the results, ``Out*`` for all of them or all but the first,
 ``MeanOut=mean`` for one that is a parameter changed in place, and then those that only Paddle's own
 gradients read. What is left out is ``x`` -> ``X`` for slots, the parameter's own name for
 attributes, ``Out``.
@@ -21,6 +24,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -33,19 +37,34 @@ from argosy.foundation.errors import InternalError
 
 _COMMA = re.compile(r",(?![^\[]*\])")  # but none inside of a list
 _DTYPE = re.compile(r"dtype\((\w+)\)")
+_VALUE = re.compile(r"\s*(\w+)\s*([=~])\s*(.+)", re.DOTALL)
 _TEXT = re.compile(r"(\w+)(?:\((.*)\))?(?:\s*->\s*([\w*=, ]+))?", re.DOTALL)
 
 
 class Word(NamedTuple):
-    """A parameter: as an attribute, as a slot, and the kind of its values. Empty: there is none."""
+    """A parameter: as an attribute, as a slot, the kind of its values, and the slot of a variable
+    that is the whole of it. Empty: there is none.
+    """
 
     attr: str
     slot: str
     kind: str
+    whole: str = ""
+    fixed: tuple[Any, ...] = ()  # the value that a parameter without a word has, if told
+
+    def is_in(self, attrs: Mapping[str, Any]) -> bool:
+        """Whether attributes have a value for it."""
+        return bool(self.attr) and (self.attr in attrs or self.kind in ("values", "sizes"))
+
+    def read(self, attrs: Mapping[str, Any]) -> Any:
+        """Its value."""
+        return KINDS[self.kind].read(self.attr, attrs)
 
 
 class Spelling(NamedTuple):
-    """A parsed text. ``constants`` are the attributes with one value."""
+    """A parsed text. ``constants`` are the attributes with one value, ``fillers`` those of them
+    that compute nothing.
+    """
 
     type: str
     words: dict[str, Word]
@@ -54,15 +73,22 @@ class Spelling(NamedTuple):
     outputs: tuple[str, ...]
     changed: dict[str, str]  # output slots by the parameters that are changed in place
     is_list: bool
+    fillers: frozenset[str] = frozenset()
+    rest: str = ""  # the slot, behind that of the first result, which has all others
 
-    def slot(self, parameter: str) -> str:
-        """The input slot that takes the variables of a parameter."""
-        return self.words[parameter].slot if parameter in self.words else parameter
+    def slot(self, parameter: str, is_whole: bool = False) -> str:
+        """The input slot that takes the variables of a parameter; where ``is_whole``, the one
+        variable that all of it is.
+        """
+        word = self.words.get(parameter)
+        return parameter if word is None else word.whole if is_whole and word.whole else word.slot
 
     def results(self, names: Sequence[str]) -> dict[str, list[str]]:
         """The variables that a call makes, by output slot."""
         if self.is_list:
             return {self.outputs[0]: list(names)}
+        if self.rest:
+            return {self.outputs[0]: list(names[:1]), self.rest: list(names[1:])}
         slots = [*self.outputs, *(f"Out{i}" for i in range(len(self.outputs), len(names)))]
         return {slot: [name] for slot, name in zip(slots, names, strict=False)}
 
@@ -80,14 +106,25 @@ class Spelling(NamedTuple):
     def read(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
         """The plain arguments of a call with the attributes ``attrs``, as far as they are given."""
         return {
-            parameter: KINDS[word.kind].read(word.attr, attrs)
+            parameter: word.read(attrs)
             for parameter, word in self.words.items()
-            if word.attr and (word.attr in attrs or word.kind == "values")
+            if word.is_in(attrs)
         }
 
     def fits(self, attrs: Mapping[str, Any]) -> bool:
         """Whether attributes are those that this text stands for."""
-        return all(attrs.get(name, value) == value for name, value in self.constants.items())
+        return all(
+            is_equal(attrs.get(name, value), value)
+            for name, value in self.constants.items()
+            if name not in self.fillers
+        )
+
+
+def is_equal(value: Any, other: Any) -> bool:
+    """Whether two attributes are equal, of which one may have been a float of 32 bits."""
+    if isinstance(value, float) and isinstance(other, float):
+        return value == other or math.isclose(value, other, rel_tol=1e-6)
+    return bool(value == other)
 
 
 def type_in(text: str) -> str:
@@ -103,10 +140,11 @@ def parsed(text: str, params: tuple[str, ...]) -> Spelling:
         raise InternalError(f"not a type with its words: {text!r}")
     kind, inside, behind = match.groups()
     parts = [part.strip() for part in _COMMA.split(inside or "") if part.strip()]
-    words = [part for part in parts if "=" not in part]
+    words = [part for part in parts if not _VALUE.fullmatch(part)]
     if len(words) > len(params):
         raise InternalError(f"{text!r} has more words than {params}")
-    extra = [(n.strip(), v.strip()) for n, _, v in (p.partition("=") for p in parts) if v]
+    fixed = [match.groups() for part in parts if (match := _VALUE.fullmatch(part))]
+    extra = [(name, value) for name, _, value in fixed]
     own = {p: _word(w, p) for p, w in zip(params, words, strict=False)}
     rest = {p: Word(p, p[:1].upper() + p[1:], "") for p in params[len(words) :]}
     found = [name.strip() for name in (behind or "Out").split(",")]
@@ -120,19 +158,21 @@ def parsed(text: str, params: tuple[str, ...]) -> Spelling:
         tuple(name.rstrip("*") for name in outputs),
         changed,
         found[0].endswith("*"),
+        frozenset(name for name, sign, _ in fixed if sign == "~"),
+        next((name.rstrip("*") for name in outputs[1:2] if name.endswith("*")), ""),
     )
 
 
 def _word(text: str, parameter: str) -> Word:
-    if text == "-":
-        return Word("", "", "")
+    if text.startswith("-"):
+        return Word("", "", "", "", (ast.literal_eval(text[1:]),) if text[1:] else ())
     name, _, kind = text.partition(":")
     if kind not in KINDS:
         raise InternalError(f"{text!r}: there are the kinds {sorted(KINDS)}")
-    attr, _, slot = name.partition("/")
+    attr, slot, whole = (*name.split("/"), "", "")[:3]
     if attr[:1].isupper():
         return Word(slot, attr, kind)
-    return Word(attr, slot or parameter[:1].upper() + parameter[1:], kind)
+    return Word(attr, slot or parameter[:1].upper() + parameter[1:], kind, whole)
 
 
 # -- values that differ ----------------------------------------------------------------------------
@@ -209,6 +249,44 @@ def _array(name: str, attrs: Mapping[str, Any]) -> np.ndarray:
     return np.asarray(held).reshape(attrs["shape"])
 
 
+_SIZES = ("out_d", "out_h", "out_w")
+
+
+def _extents(name: str, value: Any) -> dict[str, Any]:
+    given = [-1, -1, -1, *_listed(value)][-3:]
+    return dict(zip(_SIZES, given, strict=True))
+
+
+def _sizes(name: str, attrs: Mapping[str, Any]) -> list[int] | None:
+    found = [attrs.get(key, -1) for key in _SIZES]
+    return [n for n in found if n > 0] or None
+
+
+def _along(name: str, value: Any) -> dict[str, Any]:
+    axes = _listed(value)
+    return {name: axes[0] if axes else -1, "asvector": not axes}
+
+
+def _axis(name: str, attrs: Mapping[str, Any]) -> list[int] | None:
+    return None if attrs.get("asvector") else [attrs[name]]
+
+
+def _spelled(name: str, value: Any) -> dict[str, Any]:
+    """A number, and its text: the number alone has 32 bits in files."""
+    return {
+        name: value.real if isinstance(value, complex) else float(value),
+        "str_value": str(value),
+    }
+
+
+def _number(name: str, attrs: Mapping[str, Any]) -> float:
+    text = attrs.get("str_value") or ""
+    try:
+        return int(text) if text.lstrip("-").isdigit() else float(text or attrs[name])
+    except ValueError:
+        return complex(text)  # type: ignore[return-value]
+
+
 def _layout(first: str, last: str) -> Kind:
     """``channel_last`` as the name of a layout; "AnyLayout" has channels first."""
     return _each(lambda is_last: last if is_last else first, lambda value: value == last)
@@ -226,9 +304,17 @@ def _dtype(value: Any) -> torch.dtype:
 KINDS: dict[str, Kind] = {
     "": Kind(_plain, lambda name, attrs: attrs[name]),
     "list": _each(_listed, _listed),
+    "some": _each(_listed, lambda value: _listed(value) or None),
+    "any": _each(lambda value: _listed(value) if any(value) else [], _listed),
     "axes": Kind(_reduced, _axes),
     "sections": Kind(_divided, _sections),
     "values": Kind(_held, _array),
+    "sizes": Kind(_extents, _sizes),
+    "factor": _each(
+        lambda value: value[0] if value else 0.0, lambda value: [value] if value > 0 else None
+    ),
+    "vector": Kind(_along, _axis),
+    "number": Kind(_spelled, _number),
     "upper": _each(str.upper, str.lower),
     "padding": Kind(_padded, _padding),
     "dtype": _each(
@@ -237,5 +323,6 @@ KINDS: dict[str, Kind] = {
     ),
     "NCHW": _layout("NCHW", "NHWC"),
     "NCDHW": _layout("NCDHW", "NDHWC"),
+    "gelu": _each(lambda value: value == "tanh", lambda value: "tanh" if value else "none"),
     "dropout": _choice("downgrade_in_infer", "upscale_in_train"),
 }

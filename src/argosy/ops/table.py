@@ -52,7 +52,7 @@ class Op:
         place.
         """
         traits = self.traits
-        named = (*traits.mutates, *traits.test_attrs, *traits.recorded_dtypes)
+        named = (*traits.mutates, *traits.alike, *traits.test_attrs, *traits.recorded_dtypes)
         unknown = [param for param in named if param not in self.params]
         if unknown:
             raise InternalError(f"op {self.name!r}: no parameter {unknown[0]!r} in {self.params}")

@@ -67,8 +67,10 @@ class Traits:
     (``spelling``); its operators have the first, or the op's name if there is none, or what
     ``type_of`` says, given the arguments by name. ``fluid`` is the type in programs of 1.x, where
     it differs. ``parts`` records the operators that Paddle has in the op's place: it is given what
-    records an op, and the arguments; NotImplemented stands for the op itself. ``mutates`` names the
-    parameters whose tensors it changes. ``is_random``: two calls with equal inputs differ.
+    records an op, and the arguments; NotImplemented stands for the op itself. ``file_parts`` is the
+    same for files of Paddle's only, where programs have the op as a whole. ``mutates`` names the
+    parameters whose tensors it changes; ``alike`` those of them that take lists in which one tensor
+    may stand for several whose values are equal. ``is_random``: two calls with equal inputs differ.
     ``test_attrs`` are the values of attributes in a test program. ``precision`` is the op's class
     in mixed precision, by those of Paddle's types under which lists have it; given without a type
     it stands for the type of its operators. ``is_reshape``: the same elements in the same order, in
@@ -83,7 +85,9 @@ class Traits:
     type_of: Callable[[Mapping[str, Any]], str] | None = None
     fluid: str = ""
     parts: Callable[..., Any] | None = None  # (Record, *args, **attrs)
+    file_parts: Callable[..., Any] | None = None  # (Record, *args, **attrs)
     mutates: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
     is_random: bool = False
     test_attrs: Mapping[str, bool] = field(default_factory=dict)
     precision: Precision | Mapping[str, Precision] = Precision.PROMOTED
@@ -122,7 +126,9 @@ _VALID = {
     "type_of": lambda value: value is None or callable(value),
     "fluid": _is_a(str),
     "parts": lambda value: value is None or callable(value),
+    "file_parts": lambda value: value is None or callable(value),
     "mutates": _are_names,
+    "alike": _are_names,
     "is_random": _is_a(bool),
     "test_attrs": _is_mapping_to(bool),
     "precision": lambda value: isinstance(value, Precision) or _is_mapping_to(Precision)(value),

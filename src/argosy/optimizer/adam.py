@@ -98,18 +98,27 @@ class AdamBase(Optimizer):
 
     def _update_rows(self, group: UpdateGroup, params: Values, grads: Values, lr: Any) -> None:
         if not group.options.get("lazy_mode", self._lazy_mode):
-            group.shift_clock(self._row_lead)
-            self._update(group, params, group.dense(grads), lr, 0.0)
-            group.shift_clock(-self._row_lead)
+            self._update_all(group, params, group.dense(grads), lr, 0.0, self._row_lead)
             return
         lr, decay = self._row_rates(group, lr)
         slots = group.slots
         group.run(
             row_updates.adam_sparse_,
             params, grads, slots["moment1"], slots["moment2"], slots.get("moment2_max", []),
-            group.clock.tensor, lr,
+            slots["beta1_pow_acc"], slots["beta2_pow_acc"], lr,
             *self._hyper(group.options), decay, self._row_lead, self._plain_epsilon,
         )  # fmt: skip
+
+    def _update(
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
+    ) -> None:
+        self._update_all(group, params, grads, lr, decay, 0.0)
+
+    def _update_all(
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float, lead: float
+    ) -> None:
+        """Update every element; the bias correction is ``lead`` steps ahead."""
+        raise NotImplementedError
 
     def _row_rates(self, group: UpdateGroup, lr: float) -> tuple[float, float]:
         """Learning rate and decoupled decay of a row-sparse update."""
@@ -160,8 +169,8 @@ class Adam(AdamBase):
             amsgrad, name,
         )  # fmt: skip
 
-    def _update(
-        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
+    def _update_all(
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float, lead: float
     ) -> None:
         beta1, beta2, epsilon = self._hyper(group.options)
         slots = group.slots
@@ -169,6 +178,6 @@ class Adam(AdamBase):
             adam_updates.adam_,
             params, grads, slots["moment1"], slots["moment2"],
             slots["moment2_max"] if self._amsgrad else [],
-            group.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
-            self._plain_epsilon,
+            slots["beta1_pow_acc"], slots["beta2_pow_acc"], lr, beta1, beta2, epsilon, decay,
+            self._amsgrad, self._plain_epsilon, lead,
         )  # fmt: skip

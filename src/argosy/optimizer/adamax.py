@@ -54,7 +54,7 @@ class Adamax(Optimizer):
             grads,
             group.slots["moment"],
             group.slots["inf_norm"],
-            group.clock.tensor,
+            group.slots["beta1_pow_acc"],
             lr,
             number(own.get("beta1", self._beta1)),
             number(own.get("beta2", self._beta2)),

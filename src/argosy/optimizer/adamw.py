@@ -96,8 +96,8 @@ class AdamW(AdamBase):
         decay = number(group.options.get("weight_decay", self._weight_decay)) if decays else 0.0
         return lr * ratio, decay
 
-    def _update(
-        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float
+    def _update_all(
+        self, group: UpdateGroup, params: Values, grads: Values, lr: Any, decay: float, lead: float
     ) -> None:
         beta1, beta2, epsilon = self._hyper(group.options)
         lr, decay = self._row_rates(group, lr)
@@ -106,5 +106,6 @@ class AdamW(AdamBase):
             adam_updates.adamw_,
             params, grads, slots["moment1"], slots["moment2"],
             slots["moment2_max"] if self._amsgrad else [],
-            group.clock.tensor, lr, beta1, beta2, epsilon, decay, self._amsgrad,
+            slots["beta1_pow_acc"], slots["beta2_pow_acc"], lr, beta1, beta2, epsilon, decay,
+            self._amsgrad, lead,
         )  # fmt: skip

@@ -43,7 +43,7 @@ class Appending:
     @property
     def _accumulators(self) -> dict[str, dict[str, Tensor]]:
         """Accumulators by name, then by parameter: those of steps, or the variables of the program
-        that was recorded last. Powers of beta are as of the last ``state_dict()``.
+        that was recorded last.
         """
         return self._store.accumulators or self._store.recorded
 

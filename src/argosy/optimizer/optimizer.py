@@ -293,7 +293,7 @@ class Optimizer(Appending, OptimizerFacts):
             elif raw.is_sparse:
                 sparse.append(len(grads))
             grads.append(raw)
-        self._update_groups.clear()  # their clocks are about to be replaced
+        self._update_groups.clear()  # their powers and clocks are about to be replaced
         with torch.no_grad():
             params = [p for p, _ in pairs]
             self._run(
@@ -422,6 +422,7 @@ class Optimizer(Appending, OptimizerFacts):
         empty before the first step.
         """
         state = self._store.save()
+        self._update_groups.clear()
         if isinstance(self._learning_rate, LRScheduler):
             state["LR_Scheduler"] = self._learning_rate.state_dict()
         return state

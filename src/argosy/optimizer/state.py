@@ -1,14 +1,13 @@
 """What an optimizer remembers of each parameter: accumulators under Paddle's names, float32
 masters, step counts.
 
-Paddle stores a running power of each beta per parameter. Here the step count is stored, in a
-``Clock`` that parameters with equal counts share, and powers are computed when a state dict is
-asked for; loading turns powers back into counts.
+Adam and its relatives keep the powers of their decay rates for each parameter. Parameters that one
+call updates share the memory of theirs, which are equal, so that a step moves two numbers on and
+not two per parameter; whoever is given a state dict is given powers apart.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,8 +16,6 @@ import numpy as np
 import torch
 
 from argosy.foundation.errors import CheckpointError, NotSupported, nearest
-from argosy.ops.training.adam_updates import power
-from argosy.ops.training.updates import rounded
 from argosy.tensor.engine import Tensor, to_raw, unique_name, wrap
 
 LOW_PRECISION = (torch.float16, torch.bfloat16)
@@ -42,14 +39,14 @@ class Slot:
 
 @dataclass(frozen=True)
 class Power:
-    """An accumulator that holds ``beta`` to the number of steps plus one, shape [1]."""
+    """An accumulator that holds ``beta`` to the power of the next step, shape [1]."""
 
     name: str
     beta: float
 
 
 class Clock:
-    """The step count of some parameters, as the 0-d tensor that fused kernels read."""
+    """The step count of some parameters, for rules that do something every few steps."""
 
     __slots__ = ("tensor",)
 
@@ -68,41 +65,12 @@ class ParamState:
     clock: Clock
     master: Tensor | None = None
     tensors: dict[str, Tensor] = field(default_factory=dict)
-    powers: dict[str, tuple[Tensor, float]] = field(default_factory=dict)
+    powers: dict[str, Tensor] = field(default_factory=dict)
 
-    def refresh_powers(self) -> None:
-        """Write the powers that belong to the step count."""
-        for tensor, beta in self.powers.values():
-            tensor.raw.fill_(power(beta, self.clock.count + 1.0, tensor.raw.dtype))
-
-    def restart_clock(self) -> None:
-        """Take the step count from the powers."""
-        if self.powers:
-            count = steps_from_powers(
-                [(beta, tensor.raw.item()) for tensor, beta in self.powers.values()]
-            )
-            self.clock = Clock(count, self.clock.tensor.device)
-
-
-def steps_from_powers(powers: Sequence[tuple[float, float]]) -> float:
-    """The step count n for which every ``beta ** (n + 1)`` is the given power.
-
-    The largest beta tells most: its power is the last to vanish. A power that no whole number of
-    steps gives, as another program may have stored, gives a fraction.
-    """
-    beta, stored = max(powers)
-    if beta <= 0.0 or stored >= 1.0:
-        return 0.0
-    if stored <= 0.0:
-        return 1e7  # so late that no bias is left to correct
-    steps = max(math.log(stored) / math.log(beta) - 1.0, 0.0)
-    whole = float(round(steps))
-    near = [
-        n for n in (whole, whole + 1.0, whole - 1.0) if n >= 0.0 and power(beta, n + 1.0) == stored
-    ]
-    if near:
-        return near[0]
-    return whole if abs(steps - whole) < 1e-2 else steps
+    def take_powers_apart(self) -> None:
+        """Let the powers have memory of their own, so that they can be written."""
+        for tensor in self.powers.values():
+            tensor.raw = tensor.raw.clone()
 
 
 class StateStore:
@@ -139,7 +107,6 @@ class StateStore:
             owner = state.master.name
         for slot in slots:
             self._make(state, owner, slot, raw)
-        state.restart_clock()
         self.by_param[param.name] = state
         return state
 
@@ -159,9 +126,7 @@ class StateStore:
         label = f"{self._prefix}_{slot.name}" if self._prefix else slot.name
         dtype = torch.float32 if raw.dtype in LOW_PRECISION else raw.dtype
         if isinstance(slot, Power):
-            beta = rounded(slot.beta, dtype)
-            tensor = wrap(torch.full((1,), beta, dtype=dtype))
-            state.powers[slot.name] = tensor, beta
+            tensor = state.powers[slot.name] = wrap(torch.full((1,), slot.beta, dtype=dtype))
         else:
             shape = raw.shape if slot.shape is None else slot.shape
             tensor = wrap(
@@ -177,9 +142,10 @@ class StateStore:
         self.accumulators.setdefault(label, {})[owner] = tensor
 
     def save(self) -> dict[str, Any]:
-        """Every accumulator under its name, masters under ``master_weights``."""
-        for state in self.by_param.values():
-            state.refresh_powers()
+        """Every accumulator under its name, masters under ``master_weights``; groups that were
+        made before are not to be used any more.
+        """
+        self._take_apart()
         saved: dict[str, Any] = {
             t.name: t for named in self.accumulators.values() for t in named.values()
         }
@@ -189,6 +155,10 @@ class StateStore:
             saved["master_weights"] = {**self.waiting_masters, **self.masters}
         return saved
 
+    def _take_apart(self) -> None:
+        for state in self.by_param.values():
+            state.take_powers_apart()
+
     def load(self, values: dict[str, Any], masters: dict[str, Any]) -> None:
         """Overwrite what exists; keep the rest until the first step of the parameter it belongs
         to.
@@ -197,10 +167,9 @@ class StateStore:
         for tensor in existing:
             if tensor.name not in values:
                 raise StateMismatch(_not_found(tensor.name, values))
+        self._take_apart()
         for tensor in existing:
             _fill(tensor, values[tensor.name], tensor.name)
-        for state in self.by_param.values():
-            state.restart_clock()
         known = {tensor.name for tensor in existing}
         self.waiting = {name: value for name, value in values.items() if name not in known}
         self.waiting_masters = {}

@@ -69,9 +69,10 @@ def alike(
 
 
 class UpdateGroup(ABC):
-    """Parameters of equal dtype, device, rate, decay, step count and settings, with their state.
+    """Parameters of equal dtype, device, rate, decay, powers, step count and settings, with their
+    state.
 
-    ``slots`` are their accumulators by name, ``clock.tensor`` counts their steps.
+    ``slots`` are their accumulators by name, ``clock.tensor`` counts the steps of a rule that asks.
     """
 
     clock: Any
@@ -120,10 +121,6 @@ class UpdateGroup(ABC):
     def penalized(self, regularizer: Any, params: Values, grads: Values) -> Values:
         """The gradients plus what a regulariser of the script's own says."""
 
-    @abstractmethod
-    def shift_clock(self, steps: float) -> None:
-        """Move the step count without a step."""
-
 
 class EagerGroup(UpdateGroup):
     """A group of a step: ops run at once, on torch tensors."""
@@ -138,6 +135,11 @@ class EagerGroup(UpdateGroup):
         self.is_direct = all(is_direct(raw) for raw in params)
         self.masters = [s.master.raw for s in states if s.master is not None]
         self.slots = {name: [s.tensors[name].raw for s in states] for name in states[0].tensors}
+        for name, power in states[0].powers.items():
+            joint = power.raw.clone()
+            for state in states:
+                state.powers[name].raw = joint
+            self.slots[name] = [joint]
 
     def run(self, op: Op, *args: Any) -> None:
         op.fn(*args)
@@ -169,10 +171,6 @@ class EagerGroup(UpdateGroup):
     def penalized(self, regularizer: Any, params: Values, grads: Values) -> Values:
         pairs = zip(params, grads, strict=True)
         return [g + regularizer(wrap(p), wrap(g), None).raw for p, g in pairs]
-
-    def shift_clock(self, steps: float) -> None:
-        if steps:
-            self.clock.tensor.add_(steps)
 
 
 def is_direct(raw: torch.Tensor) -> bool:
@@ -247,7 +245,9 @@ class EagerGroups:
                     f"but is {type(rate).__name__}"
                 )
             rate = id(rate) if isinstance(rate, Tensor) else float(rate)
-            return raw.dtype, raw.device, is_direct(raw), rate, states[index].clock.count
+            state = states[index]
+            powers = tuple(power.raw.item() for power in state.powers.values())
+            return raw.dtype, raw.device, is_direct(raw), rate, state.clock.count, powers
 
         for shared in alike(params, self.options, fallback, setting_of, self.sparse, trait):
             raws = [self.raws[i] for i in shared.indices]

@@ -94,7 +94,15 @@ class OpDesc:
     operator: Operator
 
     def type(self) -> str:
-        return self.operator.type
+        """Its type; of a choice that Paddle makes with other operators, the type of that one."""
+        operator = self.operator
+        if operator.type != "cond":
+            return operator.type
+        blocks = operator.sub_blocks
+        if not any(block.ops for block in blocks):
+            return "select_input"
+        is_alone = len(blocks) == 2 and not blocks[1].ops and not operator.out[0]
+        return "conditional_block" if is_alone else "cond"
 
     def input(self, name: str) -> list[str]:
         return self.operator.input_slots.get(name, [])

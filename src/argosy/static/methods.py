@@ -15,18 +15,20 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import DtypeError, UsageError
+from argosy.framework.mode import switch
 from argosy.ops.math.elementwise import scale
 from argosy.static.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
-from argosy.static.files.inference import only_needed
 from argosy.static.files.io import set_state_dict, state_dict
 from argosy.static.files.programs import loads
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import OPTIMIZE, Number, Operator
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable
+from argosy.static.lower.pruning import only_needed
 from argosy.static.record import append_op as by_type
 from argosy.static.record.optimize import RecordedOptimizer
 from argosy.static.record.recorder import recorder
+from argosy.static.record.stepping import record_steps
 from argosy.static.run.readers import ProgramLoader
 from argosy.tensor.engine import Parameter as EagerParameter
 from argosy.tensor.engine import Tensor, apply, unique_name
@@ -45,18 +47,22 @@ def prune_with_input(self: Program, feeded_var_names: Any, targets: Any) -> Prog
             "Program._prune_with_input: all feeded_var_names must be names, but received "
             f"{[type(name).__name__ for name in feeds]}"
         )
-    wanted = []
+    wanted, updates = [], []
     for target in targets if isinstance(targets, (list, tuple)) else [targets]:
         if isinstance(target, Operator):
-            wanted += target.output_arg_names
+            if target.role == OPTIMIZE:
+                updates.append(target.idx)
+            else:
+                wanted += target.output_arg_names
         elif isinstance(target, (str, Variable)):
             wanted.append(target if isinstance(target, str) else target.name)
         else:
             raise UsageError(
-                "Program._prune: targets must be Variables, Operators or names, but received "
-                f"{type(target).__name__}"
+                "All targets of Program._prune_with_input() can only be Variable or Operator, or "
+                f"names, but received {type(target).__name__}"
             )
-    return only_needed(self.clone(), feeds, wanted)
+    copy = self.clone()
+    return only_needed(copy, feeds, wanted, [copy.global_block().ops[i] for i in updates])
 
 
 def copy_param_info_from(self: Program, other: Program) -> None:
@@ -175,11 +181,25 @@ def as_operator(name: str) -> Callable[..., Any]:
         # inside of a layer function, what operators compute is named after it
         with recorder.naming(recorder.namer if recorder.is_in_layer else tmp):
             if not is_scaled:
-                return compute(self, *others)
+                return compute(self, *(_as_left(self, other) for other in others))
             by, plus = _SCALED[name](others[0])
             return apply(scale, _as_float(self, name, others[0]), by, plus, True)
 
     return operate
+
+
+def _as_left(x: Variable, other: Any) -> Any:
+    """``other``, in the dtype of ``x`` where eager code would refuse to mix the two: an operator of
+    a program follows its left side.
+    """
+    if not isinstance(other, Variable) or other.raw.dtype is x.raw.dtype:
+        return other
+    kinds = [(v.raw.is_floating_point(), v.raw.is_complex()) for v in (x, other)]
+    is_mixed = kinds[0] != kinds[1] or kinds[0] == (False, False)
+    has_complex = kinds[0][1] or kinds[1][1]
+    if not is_mixed or has_complex or not (x.ndim and other.ndim):
+        return other
+    return other.astype(x.dtype)
 
 
 def _is_scalable(x: Variable, name: str, other: Any) -> bool:
@@ -300,7 +320,8 @@ _METHODS: dict[type, dict[str, Any]] = {
 
 
 def install() -> None:
-    """Add the methods to their classes."""
+    """Add the methods to their classes, and the loops to what the face may ask for."""
     for cls, methods in _METHODS.items():
         for name, method in methods.items():
             setattr(cls, name, method)
+    switch.install_loop(record_steps)

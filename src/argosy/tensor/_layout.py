@@ -11,7 +11,7 @@ from argosy.foundation.errors import UsageError
 from argosy.ops.array import manipulation as ops
 from argosy.tensor._core.face import unary
 from argosy.tensor._core.inplace import make_inplace
-from argosy.tensor._core.tensor import apply
+from argosy.tensor._core.tensor import Tensor, apply
 from argosy.tensor._shapes import int_attr, packs_ints, shape_attr
 
 __all__ = [
@@ -120,8 +120,17 @@ def unflatten(x: Any, axis: Any, shape: Any, name: str | None = None) -> Any:
 
 
 def squeeze(x: Any, axis: Any = None, name: str | None = None) -> Any:
-    """Drop axes of extent 1: all of them, or those given; an axis of another extent stays."""
-    return apply(ops.squeeze, x, None if axis is None else shape_attr(axis, "squeeze"))
+    """Drop axes of extent 1: all of them, or those given; an axis of another extent stays. In a
+    program an axis that is given, but of unknown extent, counts as of extent 1.
+    """
+    if axis is None:
+        return apply(ops.squeeze, x, None)
+    axes = shape_attr(axis, "squeeze")
+    if isinstance(x, Tensor) and x.rebind is not None and not isinstance(axes, Tensor):
+        unknown = [a for a in axes if -x.ndim <= a < x.ndim and x.shape[a] == -1]
+        if unknown:
+            return apply(ops.squeeze, x, axes, unknown)
+    return apply(ops.squeeze, x, axes)
 
 
 def unsqueeze(x: Any, axis: Any, name: str | None = None) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.tensor._core.tensor import Shape, Tensor
+from argosy.ops.array.manipulation import shape as shape_op
+from argosy.tensor._core.tensor import Shape, Tensor, apply
 
 
 def shape_attr(shape: Any, call: str) -> Any:
@@ -82,3 +83,12 @@ def packs_shape(fn: Callable[..., Any]) -> Callable[..., Any]:
         return fn(*args, **kwargs)
 
     return call
+
+
+def like(x: Tensor, device: Any) -> tuple[Any, Any]:
+    """Shape and place of a tensor like ``x``; a program may learn its shape in a run only, and has
+    no place.
+    """
+    if x.rebind is None:
+        return x.shape, x.place if device is None else device
+    return (x.shape if -1 not in x.shape else apply(shape_op, x)), device

@@ -33,7 +33,7 @@ from argosy.tensor._grids import (
     triu_indices,
     vander,
 )
-from argosy.tensor._shapes import packs_shape, shape_attr
+from argosy.tensor._shapes import like, packs_shape, shape_attr
 
 __all__ = [
     "arange", "assign", "clone", "complex", "diag", "diag_embed", "diagflat", "empty",
@@ -257,9 +257,8 @@ def empty_like(
 ) -> Any:
     """Make a tensor of the shape and dtype of ``x`` without setting its elements."""
     wanted = x.raw.dtype if dtype is None else to_torch(dtype)
-    return empty(
-        x.shape, wanted, device=x.place if device is None else device, requires_grad=requires_grad
-    )
+    shape, place = like(x, device)
+    return empty(shape, wanted, device=place, requires_grad=requires_grad)
 
 
 def arange(

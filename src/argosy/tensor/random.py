@@ -18,7 +18,7 @@ from argosy.tensor._core.defaults import defaults, float_dtype
 from argosy.tensor._core.face import unary
 from argosy.tensor._core.inplace import redraw
 from argosy.tensor._core.tensor import Tensor, apply
-from argosy.tensor._shapes import int_attr, packs_shape, shape_attr
+from argosy.tensor._shapes import int_attr, like, packs_shape, shape_attr
 
 __all__ = [
     "bernoulli", "bernoulli_", "binomial", "cauchy_", "geometric_", "log_normal", "log_normal_",
@@ -133,9 +133,9 @@ def rand_like(
     requires_grad: bool = False,
 ) -> Any:
     """Draw uniformly from [0, 1) in the shape and dtype of ``input``."""
-    place = input.place if device is None else device
+    shape, place = like(input, device)
     return uniform(
-        input.shape,
+        shape,
         input.dtype if dtype is None else dtype,
         device=place,
         requires_grad=requires_grad,
@@ -151,9 +151,9 @@ def randn_like(
     requires_grad: bool = False,
 ) -> Any:
     """Draw from the standard normal distribution in the shape and dtype of ``x``."""
-    place = x.place if device is None else device
+    shape, place = like(x, device)
     return gaussian(
-        x.shape,
+        shape,
         dtype=x.dtype if dtype is None else dtype,
         device=place,
         requires_grad=requires_grad,

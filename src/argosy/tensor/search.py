@@ -8,6 +8,7 @@ import torch
 
 from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import NotSupported, UsageError
+from argosy.ops.array import sampling
 from argosy.ops.array import search as ops
 from argosy.ops.table import Op
 from argosy.tensor._core.arguments import axes, store
@@ -199,6 +200,32 @@ def bucketize(
             f"bucketize: sorted_sequence must be 1-D, but its shape is {sorted_sequence.shape}"
         )
     return searchsorted(sorted_sequence, x, out_int32, right, out=out)
+
+
+def top_p_sampling(
+    x: Any,
+    ps: Any,
+    threshold: Any = None,
+    topp_seed: Any = None,
+    seed: int = -1,
+    k: int = 0,
+    mode: str = "truncated",
+    return_top: bool = False,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """Draw one of the likeliest columns of each row of probabilities ``x``, so many that they reach
+    ``ps`` [rows] together; returns its probability and its number, [rows, 1] each.
+
+    ``threshold`` leaves out what is less likely than that. ``topp_seed``, one for each row, or
+    ``seed`` make the draw repeatable.
+    """
+    if mode != "truncated" or return_top or k:
+        raise NotSupported(
+            f"top_p_sampling: mode={mode!r}, k={k}, return_top={return_top}: only draws of mode "
+            "'truncated' are supported, without a list of the top columns"
+        )
+    value, column = apply(sampling.top_p_sampling, x, ps, threshold, topp_seed, seed)
+    return value, column
 
 
 TENSOR_METHODS = [name for name in __all__ if name != "searchsorted"]

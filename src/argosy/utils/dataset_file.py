@@ -32,7 +32,8 @@ def check_file(path: str, url: str, md5sum: str | None, who: str = "the script")
     """Raise unless the file is there with its checksum."""
     if not os.path.isfile(path):
         raise MissingFile(
-            f"{who} needs the file {path}, which is not there.\n  Fetch it from {url}"
+            f"{who} needs the file {path}, which is not there; argosy downloads nothing.\n"
+            f"  Fetch it from {url}"
         )
     if md5sum is not None and (found := _dataset_file.md5file(path)) != md5sum:
         raise MissingFile(

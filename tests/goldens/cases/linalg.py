@@ -298,13 +298,11 @@ cases.op(
     "norm_count",
     lambda paddle, x: paddle.norm(x, p=0),
     lambda d: d.integers(3, 3, high=2).astype("float32"),
-    grad=False,
 )
 cases.op(
     "dist_count",
     lambda paddle, x, y: paddle.dist(x, y, 0),
     lambda d: (d.normal(3), d.normal(3)),
-    grad=False,
 )
 cases.op(
     "norm_batch",
@@ -631,7 +629,6 @@ for p in (None, "fro", "nuc", 1, -1, 2, -2, INF, -INF):
         lambda paddle, x, p=p: paddle.linalg.cond(x, p),
         lambda d: regular(d, 3, 3),
         rtol=LOOSE,
-        grad=False,
     )
 cases.error("cond_p", lambda paddle: paddle.linalg.cond(paddle.ones([2, 2]), p=3))
 cases.error("cond_oblong", lambda paddle: paddle.linalg.cond(paddle.ones([2, 3]), p=1))

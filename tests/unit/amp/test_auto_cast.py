@@ -1,6 +1,7 @@
 """auto_cast: what is computed in which dtype."""
 
 import pytest
+from paddle.amp.auto_cast import amp_state
 
 import paddle
 
@@ -148,3 +149,15 @@ def test_what_is_in_force():
 def test_wrong_settings(settings, message):
     with pytest.raises(ValueError, match=message), paddle.amp.auto_cast(**settings):
         pass
+
+
+def test_the_state_is_what_the_innermost_block_was_asked_for():
+    assert amp_state() is None
+    with paddle.amp.auto_cast(dtype="bfloat16", custom_black_list=["exp"]):
+        with paddle.amp.auto_cast(enable=False):
+            assert amp_state()["enable"] is False
+        assert amp_state()["dtype"] == "bfloat16"
+        assert amp_state()["custom_black_list"] == ["exp"]
+    with pytest.raises(ValueError, match="level"), paddle.amp.auto_cast(level="O3"):
+        pass
+    assert amp_state() is None

@@ -377,3 +377,10 @@ def test_a_loader_of_ones_own_says_what_it_gives():
     fluid.reader.keep_data_loader_order(False)
     assert fluid.reader.keep_data_loader_order() is False
     fluid.reader.keep_data_loader_order(True)
+
+
+def test_arrays_of_a_batch_must_be_regular():
+    check = fluid.reader.GeneratorLoader._check_input_array
+    assert check([np.zeros(2), np.ones(2)]).shape == (2, 2)
+    with pytest.raises(TypeError, match="different lengths"):
+        check([np.zeros(2), np.zeros(3)])

@@ -104,7 +104,7 @@ def test_a_damaged_program_is_refused(saved):
     with open(saved + ".pdmodel", "r+b") as file:
         file.seek(200)
         file.write(b"#")
-    with pytest.raises(ValueError, match="checksum"):
+    with pytest.raises(ValueError, match="is damaged"):
         paddle.jit.load(saved)
 
 
@@ -222,3 +222,24 @@ def test_a_traced_layer_refuses_what_it_cannot_trace():
         paddle.jit.TracedLayer.trace(None, [paddle.ones([1])])
     with pytest.raises(TypeError, match="each element of inputs"):
         paddle.jit.TracedLayer.trace(Net(), [1])
+
+
+def test_hooks_are_called_before_a_model_is_saved(net, tmp_path):
+    from paddle.jit.api import _clear_save_pre_hooks, _register_save_pre_hook
+
+    told = []
+
+    def hook(layer, input_spec, configs):
+        told.append((layer, input_spec, configs))
+
+    handle = _register_save_pre_hook(hook)
+    _register_save_pre_hook(hook)
+    paddle.jit.save(net, str(tmp_path / "once"), input_spec=SPEC, combine_params=False)
+    assert told == [(net, SPEC, {"combine_params": False})]
+    handle.remove()
+    paddle.jit.save(net, str(tmp_path / "again"), input_spec=SPEC)
+    assert len(told) == 1
+    _register_save_pre_hook(hook)
+    _clear_save_pre_hooks()
+    paddle.jit.save(net, str(tmp_path / "last"), input_spec=SPEC)
+    assert len(told) == 1

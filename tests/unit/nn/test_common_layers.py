@@ -208,3 +208,52 @@ def test_fixed_padding_layers_are_classes_of_their_own():
 
 def test_interpolate_counts_sizes_in_float32_like_paddle():
     assert F.interpolate(paddle.ones([1, 1, 10, 10]), scale_factor=1.1).shape == [1, 1, 11, 11]
+
+
+def _resized(settings, feed):
+    """What a program computes whose images have sizes that only a run knows."""
+    main = paddle.static.Program()
+    with paddle.static.program_guard(main, paddle.static.Program()):
+        x = paddle.static.data("x", [None, 3, None, None])
+        like = paddle.static.data("like", [None, 3, None, None])
+        number = paddle.static.data("number", [1])
+        out = F.interpolate(x, **settings(like, number))
+    return paddle.static.Executor().run(main, feed=feed, fetch_list=[out])[0], out
+
+
+@pytest.mark.parametrize(
+    ("settings", "plain", "extents"),
+    [
+        (lambda like, number: {"size": paddle.shape(like)[2:]}, {"size": [8, 9]}, [-1, -1]),
+        (lambda like, number: {"size": [paddle.shape(like)[2], 7]}, {"size": [8, 7]}, [-1, 7]),
+        (lambda like, number: {"scale_factor": [1.5, 2.0]}, {"scale_factor": [1.5, 2.0]}, [-1, -1]),
+        (lambda like, number: {"scale_factor": number}, {"scale_factor": 2.5}, [-1, -1]),
+    ],
+    ids=["shape", "mixed", "scale", "variable_scale"],
+)
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.usefixtures("fresh_programs")
+def test_interpolation_to_a_size_that_a_run_tells(settings, plain, extents, mode):
+    images = np.random.RandomState(0).randn(2, 3, 4, 5).astype("float32")
+    wanted = F.interpolate(paddle.to_tensor(images), mode=mode, **plain).numpy()
+    feed = {"x": images, "like": np.ones([1, 3, 8, 9], "float32")}
+    feed["number"] = np.array([2.5], "float32")
+    paddle.enable_static()
+    got, out = _resized(lambda *given: {"mode": mode, **settings(*given)}, feed)
+    assert out.shape == [-1, 3, *extents]
+    np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("static_mode")
+def test_padding_by_amounts_that_a_run_tells():
+    x = paddle.static.data("x", [None, 3, None, None])
+    amounts = paddle.static.data("amounts", [4], "int32")
+    to_eight = F.pad(x, [0, 2, 1, 8 - paddle.shape(x)[2]])
+    by_data = F.pad(x, amounts, mode="replicate")
+    assert by_data.shape == [-1, 3, -1, -1]
+    images = np.random.RandomState(0).randn(2, 3, 4, 5).astype("float32")
+    feed = {"x": images, "amounts": np.array([1, 2, 3, 0], "int32")}
+    got = paddle.static.Executor().run(feed=feed, fetch_list=[to_eight, by_data])
+    wide = ((0, 0), (0, 0))
+    np.testing.assert_array_equal(got[0], np.pad(images, (*wide, (1, 4), (0, 2))))
+    np.testing.assert_array_equal(got[1], np.pad(images, (*wide, (3, 0), (1, 2)), "edge"))

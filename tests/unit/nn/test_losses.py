@@ -119,3 +119,9 @@ def test_pairwise_distance_has_the_aliases_of_its_options():
     layer.norm, layer.eps = 1.0, 0.0
     assert (layer.p, layer.epsilon) == (1.0, 0.0)
     assert layer(paddle.ones([2, 3]), paddle.zeros([2, 3])).tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(("left", "right"), [("float32", "float64"), ("float64", "float32")])
+def test_smooth_l1_promotes_its_inputs(left, right):
+    loss = paddle.nn.functional.smooth_l1_loss(paddle.ones([2], left), paddle.zeros([2], right))
+    assert loss.dtype == paddle.float64

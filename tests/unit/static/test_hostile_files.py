@@ -13,6 +13,7 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import CheckpointError, ProgramError, UsageError
+from argosy.static.files import programs
 from argosy.static.lower import source
 from argosy.static.lower.emitter import Emitter
 
@@ -201,13 +202,25 @@ def test_updates_of_a_file_fit_their_parameters(rule):
     tree = json.loads(main.desc.serialize_to_string().split(b"\n", 2)[2])
     args = next(o for o in tree["blocks"][0]["ops"] if o["op"] == update.op.name)["args"]
     last = max(
-        i for i, a in enumerate(args) if isinstance(a, list) and a[0] == "list" and len(a) > 1
+        i
+        for i, a in enumerate(args)
+        if isinstance(a, list) and a[0] == "list" and len(a) > 1
+        if update.op.params[i] not in update.op.traits.alike
     )
     args[last][1:] = reversed(args[last][1:])  # of the weight in place of the bias
     feed = {"x": np.ones((2, 300), "float32")}
     exe.run(main, feed=feed)
     with pytest.raises(ProgramError, match="must be like the parameters"):
         exe.run(loaded(tree), feed=feed)
+    args[last][1:] = reversed(args[last][1:])
+    for index, name in enumerate(update.op.params):
+        if name in update.op.traits.alike:
+            right = args[index]
+            for wrong in (args[2], [*right[:-1]]):
+                args[index] = wrong
+                with pytest.raises(ProgramError, match="must hold one number for each"):
+                    exe.run(loaded(tree), feed=feed)
+            args[index] = right
 
 
 def looping():
@@ -403,7 +416,8 @@ def test_what_a_model_feeds_and_fetches_are_its_variables(names):
     x = paddle.static.data("x", [2])
     y = paddle.nn.functional.relu(x)
     exe = paddle.static.Executor()
-    tree = json.loads(paddle.static.serialize_program([x], [y]).split(b"\n", 2)[2])
+    own = programs.dumps(x.block.program, {"feeds": ["x"], "fetches": [y.name]})
+    tree = json.loads(own.split(b"\n", 2)[2])
     for key in ("feeds", "fetches"):
         changed = {**tree, "extra": {**tree["extra"], key: names}}
         with pytest.raises(CheckpointError, match=f"extra.{key}"):
@@ -462,7 +476,8 @@ def test_a_model_of_a_folder_reads_files_of_that_folder(tmp_path):
     folder = tmp_path / "model"
     paddle.fluid.io.save_inference_model(str(folder), ["x"], [y], exe)
     (folder / "w").rename(tmp_path / "w")
-    body = (folder / "__model__").read_bytes().split(b"\n", 2)[2]
+    own = programs.dumps(x.block.program, {"feeds": ["x"], "fetches": [y.name]})
+    body = own.split(b"\n", 2)[2]
     (folder / "__model__").write_bytes(sealed(body.replace(b'"w"', b'"../w"')))
     with pytest.raises(CheckpointError, match=r"'\.\./w' leads out of the folder"):
         paddle.fluid.io.load_inference_model(str(folder), exe)

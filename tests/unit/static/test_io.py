@@ -48,8 +48,10 @@ def test_training_goes_on_where_it_was_saved(exe, tmp_path):
         paddle.static.load(main, prefix)
         assert [step() for _ in range(3)] == expected
     state = paddle.static.load_program_state(prefix)
-    assert {"fc_0.w_0", "batch_norm_0.w_1", "adam_step_0", "learning_rate_0"} <= set(state)
-    assert state["adam_step_0"] == 1.0
+    assert {"fc_0.w_0", "batch_norm_0.w_1", "fc_0.w_0_beta1_pow_acc_0", "learning_rate_0"} <= set(
+        state
+    )
+    assert state["fc_0.w_0_beta1_pow_acc_0"] == np.float32(0.9) * np.float32(0.9)
     paddle.static.set_program_state(main, {"fc_0.b_0": np.full(5, 7.0, "float32")})
     assert (
         np.array(paddle.static.global_scope().find_var("fc_0.b_0").get_tensor()).tolist()
@@ -102,7 +104,10 @@ def test_wrong_files(exe, tmp_path):
     scores, loss = build()
     main = paddle.static.default_main_program()
     exe.run(paddle.static.default_startup_program())
-    with pytest.warns(UserWarning, match=r"depend on \['y'\], which are not among feed_vars"):
+    with (
+        pytest.warns(UserWarning, match="own format, which Paddle does not read.*'cross_entropy'"),
+        pytest.warns(UserWarning, match=r"depend on \['y'\], which are not among feed_vars"),
+    ):
         paddle.static.save_inference_model(
             str(tmp_path / "needs_y"), [main.global_block().var("x")], [loss], exe
         )
@@ -114,7 +119,7 @@ def test_wrong_files(exe, tmp_path):
     with pytest.raises(CheckpointError, match="damaged or cut short"):
         paddle.static.load_inference_model(prefix, exe)
     path.write_bytes(b"\x0a\x05protobuf")
-    with pytest.raises(NotSupported, match="is a program of real Paddle"):
+    with pytest.raises(CheckpointError, match="is damaged or cut short"):
         paddle.static.load_inference_model(prefix, exe)
     np.savez(tmp_path / "other.npz", a=1)
     paddle.static.save(main, prefix)

@@ -78,7 +78,7 @@ def test_layers_refuse(call, message):
     ("name", "call"),
     [
         ("fc", lambda: nn.fc(paddle.ones([1, 2]), 2)),
-        ("conv2d", lambda: nn.conv2d(paddle.ones([1, 3, 4, 4]), 2, 3)),
+        ("prelu", lambda: nn.prelu(paddle.ones([1, 3, 4, 4]), "all")),
     ],
 )
 def test_layers_need_static_mode(name, call):
@@ -179,3 +179,15 @@ def test_auc_counts_over_runs_and_over_the_last_ones():
     assert len(states) == 4
     with pytest.raises(NotSupported, match="curve='PR'"):
         paddle.static.auc(scores, label, curve="PR")
+
+
+def test_layers_that_paddle_also_computes_in_dygraph():
+    paddle.disable_static()
+    x = paddle.rand([2, 4, 6, 6])
+    normed = nn.batch_norm(x)
+    np.testing.assert_allclose(normed.numpy().mean((0, 2, 3)), np.zeros(4), atol=1e-5)
+    assert nn.group_norm(x, 2).shape == nn.instance_norm(x).shape == [2, 4, 6, 6]
+    assert nn.conv2d(x, 3, 3).shape == [2, 3, 4, 4]
+    assert nn.conv2d_transpose(x, 3, filter_size=3).shape == [2, 3, 8, 8]
+    with pytest.raises(AssertionError, match="enable_static"):
+        nn.fc(x, 3)

@@ -427,7 +427,9 @@ def test_parallel_executor_runs_on_as_many_places_as_cpu_num_says(exe, monkeypat
             parallel.run([loss], feed={}, feed_dict={})
         [tensor] = parallel.run([loss], feed=batch(rows=9), return_numpy=False)
         assert tensor.shape() == [3]
+        assert not parallel._need_create_local_exe_scopes()
         parallel.drop_local_exe_scopes()
+        assert parallel._need_create_local_exe_scopes()
         test = static.default_main_program().clone(for_test=True)
         with static.ParallelExecutor(False, main_program=test, share_vars_from=parallel) as tester:
             assert tester.run([loss.name], feed=batch(rows=9))[0].shape == (3,)

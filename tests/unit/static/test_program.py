@@ -363,8 +363,8 @@ def test_input_spec():
 
 
 def test_what_is_missing_is_refused_by_name():
-    with pytest.raises(NotSupported, match=r"paddle.static.nn.static_pylayer is not supported"):
-        paddle.static.nn.static_pylayer  # noqa: B018
+    with pytest.raises(NotSupported, match=r"paddle.static.nn.nce is not supported"):
+        paddle.static.nn.nce  # noqa: B018
     with pytest.raises(NotSupported, match=r"paddle.static.IpuStrategy"):
         paddle.static.IpuStrategy  # noqa: B018
     assert not hasattr(paddle.static, "IpuCompiledProgram")
@@ -397,3 +397,46 @@ def test_a_variable_made_by_hand_need_not_tell_its_shape_and_dtype():
     variable = paddle.static.Program().global_block().create_var("x", shape=None, dtype=None)
     assert variable.shape == []
     assert variable.dtype == paddle.float32
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [("float32", "int64"), ("int64", "float32"), ("int32", "int64")]
+)
+def test_an_operator_of_unlike_dtypes_follows_its_left_side(left, right):
+    x, y = paddle.static.data("x", [None], left), paddle.static.data("y", [None], right)
+    results = [x + y, x * y, x < y]
+    feed = {"x": np.array([3, 8], left), "y": np.array([2, 4], right)}
+    total, product, is_less = paddle.static.Executor().run(feed=feed, fetch_list=results)
+    assert total.dtype == product.dtype == left
+    np.testing.assert_array_equal(total, [5, 12])
+    np.testing.assert_array_equal(product, [6, 32])
+    np.testing.assert_array_equal(is_less, [False, False])
+
+
+def test_operators_of_two_floating_dtypes_promote():
+    x, y = paddle.static.data("x", [2], "float32"), paddle.static.data("y", [2], "float64")
+    assert (x + y).dtype == (y - x).dtype == paddle.float64
+
+
+def test_squeeze_takes_an_unknown_extent_for_one():
+    x = paddle.static.data("x", [None, None, 3])
+    results = [paddle.squeeze(x, [1]), paddle.squeeze(x, 0), paddle.squeeze(x)]
+    assert [out.shape for out in results] == [[-1, 3], [-1, 3], [-1, -1, 3]]
+    exe = paddle.static.Executor()
+    got = exe.run(feed={"x": np.ones([2, 1, 3], "float32")}, fetch_list=results)
+    assert [value.shape for value in got] == [(2, 3), (2, 1, 3), (2, 3)]
+
+
+def test_a_program_for_inference_keeps_all_operators():
+    x = paddle.static.data("x", [None, 4])
+    out = paddle.nn.functional.dropout(paddle.static.nn.fc(x, 3), 0.5)
+    paddle.optimizer.SGD(0.1).minimize(out.mean())
+    main = paddle.static.default_main_program()
+    copy = main._inference_optimize()
+    kinds = [[o.type for o in program.global_block().ops] for program in (main, copy)]
+    assert kinds[0] == kinds[1]
+    tests = [
+        next(o for o in program.global_block().ops if o.type == "dropout").attr("is_test")
+        for program in (main, copy)
+    ]
+    assert tests == [False, True]

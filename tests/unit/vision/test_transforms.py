@@ -199,3 +199,16 @@ def test_image_load_without_pillow(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(ImportError, match="pip install Pillow"):
         paddle.vision.image_load("x.png", backend="pil")
+
+
+def test_a_batch_of_samples_becomes_a_batch_of_fields():
+    samples = [(np.full((2, 3, 3), i), i) for i in range(3)]
+    doubled = paddle.vision.transforms.BatchCompose([lambda batch: [(x * 2, y) for x, y in batch]])
+    images, labels = doubled(samples)
+    assert [image.max() for image in images] == [0, 2, 4]
+    assert labels == (0, 1, 2)
+
+
+def test_the_size_of_an_image_is_width_and_height():
+    size = paddle.vision.transforms.transforms._get_image_size
+    assert tuple(size(np.zeros((4, 5, 3)))) == (5, 4)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from argosy.ops.training import adam_updates, updates
+from argosy.ops.training.updates import single
 
 __all__ = ["Lamb", "Lars"]
 
@@ -129,8 +130,12 @@ class Lamb(_Rule):
         slots: dict[str, list[torch.Tensor]],
         step: torch.Tensor,
     ) -> None:
+        following = step.item() + 1.0
+        pows = [
+            [torch.tensor([adam_updates.power(single(beta), following)])] for beta in group["betas"]
+        ]
         adam_updates.lamb_.fn(
-            params, grads, slots["moment1"], slots["moment2"], step, group["lr"], *group["betas"],
+            params, grads, slots["moment1"], slots["moment2"], *pows, group["lr"], *group["betas"],
             group["eps"],
             group["lamb_weight_decay"],
         )  # fmt: skip

@@ -14,8 +14,7 @@ from argosy.autograd import grad as _grad
 from argosy.fluid.dygraph.backward_strategy import BackwardStrategy
 from argosy.fluid.dygraph.tracer import Tracer, tracers
 from argosy.foundation.errors import BadArgument, DtypeError
-from argosy.foundation.process_state import register
-from argosy.framework.mode import switch
+from argosy.framework.mode import enable_static, switch
 from argosy.tensor import to_tensor
 from argosy.tensor.engine import Tensor, defaults, unique_name, wrap
 
@@ -59,12 +58,6 @@ def open_guard(tracer: Tracer, place: Any = None) -> Iterator[None]:
             switch.enable()
 
 
-class _Lasting:
-    """The guard that ``enable_dygraph`` opened, until ``disable_dygraph``."""
-
-    opened: contextlib.ExitStack | None = None
-
-
 def enabled() -> bool:
     """Whether a guard is open, or ``enable_dygraph`` was called."""
     return tracers.is_guarded
@@ -77,27 +70,17 @@ def enable_dygraph(place: Any = None) -> None:
 
 def open_for_good(guard: Any, place: Any) -> None:
     """Open ``guard(place)`` until ``disable_dygraph``; an open one stays."""
-    if _Lasting.opened is not None:
+    if switch.lasting is not None:
         switch.disable()
     else:
         stack = contextlib.ExitStack()
         stack.enter_context(guard(place))
-        _Lasting.opened = stack
+        switch.lasting = stack
 
 
 def disable_dygraph() -> None:
     """Close the guard that ``enable_dygraph`` opened, and record from now on."""
-    _close()
-    switch.enable()
-
-
-def _close() -> None:
-    stack, _Lasting.opened = _Lasting.opened, None
-    if stack is not None:
-        stack.close()
-
-
-register("guard of enable_dygraph", _Lasting, attributes=("opened",), reset=_close)
+    enable_static()
 
 
 def switch_to_static_graph(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from argosy import nn
 from argosy.fluid.dygraph.layers import Layer
 from argosy.fluid.layers.gru import ACTIVATIONS, gru_step
 from argosy.fluid.layers.nn import drop, pool2d, reduce_mean, reduce_sum
+from argosy.fluid.layers.rnn_cell import require
 from argosy.fluid.table import at_least_1d
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.nn import functional as F
@@ -670,6 +671,8 @@ class GRUUnit(Layer):
         """Return the new hidden state, the old one after the reset gate, and gates with candidate:
         [N, D], [N, D], [N, 3D].
         """
+        for argument, value in (("input", input), ("hidden", hidden)):
+            require("GRUUnit", argument, value)
         return gru_step(
             input,
             hidden,

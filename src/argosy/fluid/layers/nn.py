@@ -18,6 +18,7 @@ from argosy.ops.fluid import product as product_ops
 from argosy.ops.fluid import reduction as reduction_ops
 from argosy.ops.fluid import shape as shape_ops
 from argosy.ops.math import elementwise as elementwise_ops
+from argosy.ops.nn import norm as norm_ops
 from argosy.ops.nn.dropout import seeded_dropout
 from argosy.ops.table import Op
 from argosy.static.nn import common
@@ -28,17 +29,17 @@ from argosy.tensor.engine import apply
 from argosy.tensor.random import gaussian
 from argosy.utils import convert_to_list
 
-batch_norm = anywhere(common.batch_norm)
-bilinear_tensor_product = anywhere(common.bilinear_tensor_product)
-conv2d = anywhere(common.conv2d)
-conv2d_transpose = anywhere(common.conv2d_transpose)
-conv3d = anywhere(common.conv3d)
-conv3d_transpose = anywhere(common.conv3d_transpose)
+batch_norm = common.batch_norm
+bilinear_tensor_product = common.bilinear_tensor_product
+conv2d = common.conv2d
+conv2d_transpose = common.conv2d_transpose
+conv3d = common.conv3d
+conv3d_transpose = common.conv3d_transpose
 data_norm = anywhere(common.data_norm)
-group_norm = anywhere(common.group_norm)
+group_norm = common.group_norm
 layer_norm = anywhere(common.layer_norm)
-row_conv = anywhere(common.row_conv)
-spectral_norm = anywhere(common.spectral_norm)
+row_conv = common.row_conv
+spectral_norm = common.spectral_norm
 
 if TYPE_CHECKING:  # the names of the table
 
@@ -190,7 +191,7 @@ def lrn(
             "fluid.layers.lrn: needs 4 dimensions and an odd n, but received the shape "
             f"{list(input.shape)} and n={n}"
         )
-    return F.local_response_norm(input, n, alpha * n, beta, k, data_format)
+    return apply(norm_ops.lrn, input, n, alpha, beta, k, data_format == "NHWC")
 
 
 # -- two tensors

@@ -7,11 +7,14 @@ from typing import Any
 from argosy import tensor as T
 from argosy.fluid.layers.gru import gru_step
 from argosy.fluid.layers.nn import fc
-from argosy.foundation.errors import BadArgument, UsageError
+from argosy.fluid.layers.rnn_cell import require
+from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
 from argosy.nn import functional as F
+from argosy.ops.nn.recurrent import packed_lstm
 from argosy.ops.sequences import sequence_rnn as ops
 from argosy.static.nn.layer import layer_call, require_bias
 from argosy.static.nn.sequence_lod import with_sequences
+from argosy.tensor.engine import apply
 
 
 def _require_activations(call: str, *names: str) -> None:
@@ -20,6 +23,12 @@ def _require_activations(call: str, *names: str) -> None:
             raise UsageError(
                 f"fluid.layers.{call}: activations can be {ops.ACTIVATIONS}, but received {name!r}"
             )
+
+
+def _require_sequences(call: str, input: Any, h_0: Any, c_0: Any = None) -> None:
+    for argument, value in (("input", input), ("h_0", h_0), ("c_0", c_0)):
+        if argument == "input" or value is not None:
+            require(call, argument, value)
 
 
 def dynamic_lstm(
@@ -43,6 +52,7 @@ def dynamic_lstm(
     ``h_0`` and ``c_0`` have a row for each sequence.
     """
     require_bias("dynamic_lstm", bias_attr)
+    _require_sequences("dynamic_lstm", input, h_0, c_0)
     _require_activations("dynamic_lstm", gate_activation, cell_activation, candidate_activation)
     width = size // 4
     with layer_call("lstm", name) as helper:
@@ -56,6 +66,49 @@ def dynamic_lstm(
             gate_activation, cell_activation, candidate_activation,
         )  # fmt: skip
         return hidden, cell
+
+
+def lstm(
+    input: Any,
+    init_h: Any,
+    init_c: Any,
+    max_len: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout_prob: float = 0.0,
+    is_bidirec: bool = False,
+    is_test: bool = False,
+    name: str | None = None,
+    default_initializer: Any = None,
+    seed: int = -1,
+) -> tuple[Any, Any, Any]:
+    """Stacked layers of an LSTM over [time, batch, features]: outputs of the last layer, and the
+    last hidden states and cells of all, [layers x directions, batch, hidden_size].
+
+    All weights are one parameter. ``dropout_prob`` is for what goes from one layer to the next.
+    Differs from Paddle, whose kernel is for GPUs only; ``max_len`` changes nothing.
+    """
+    for argument, value in (("input", input), ("init_h", init_h), ("init_c", init_c)):
+        require("lstm", argument, value)
+    for argument, number in (
+        ("max_len", max_len),
+        ("hidden_size", hidden_size),
+        ("num_layers", num_layers),
+    ):
+        if not isinstance(number, int):
+            raise DtypeError(f"lstm: {argument} must be an int, but received {number!r}")
+    if seed != -1 and dropout_prob:
+        raise NotSupported(f"lstm: dropout of its own seed ({seed}) is not supported; leave it -1")
+    directions = 2 if is_bidirec else 1
+    widths = [input.shape[-1], *[hidden_size * directions] * (num_layers - 1)]
+    size = sum(4 * hidden_size * directions * (width + hidden_size + 2) for width in widths)
+    with layer_call("cudnn_lstm", name) as helper:
+        weight = helper.create_parameter(
+            None, [size], input.dtype, default_initializer=default_initializer
+        )
+        options = hidden_size, num_layers, is_bidirec, float(dropout_prob), is_test
+        out, h, c = apply(packed_lstm, input, init_h, init_c, weight, *options)
+        return out, h, c
 
 
 def dynamic_lstmp(
@@ -83,6 +136,7 @@ def dynamic_lstmp(
     ``h_0`` [sequences, proj_size] and ``c_0`` have a row for each sequence.
     """
     require_bias("dynamic_lstmp", bias_attr)
+    _require_sequences("dynamic_lstmp", input, h_0, c_0)
     activations = [gate_activation, cell_activation, candidate_activation, proj_activation]
     _require_activations("dynamic_lstmp", *activations)
     for argument, clip in (("cell_clip", cell_clip), ("proj_clip", proj_clip)):
@@ -119,6 +173,7 @@ def dynamic_gru(
 
     ``h_0`` has a row for each sequence.
     """
+    _require_sequences("dynamic_gru", input, h_0)
     _require_activations("dynamic_gru", gate_activation, candidate_activation)
     with layer_call("gru") as helper:
         weight = helper.create_parameter(param_attr, [size, 3 * size], input.dtype)
@@ -142,6 +197,10 @@ def gru_unit(
     """One step of a GRU of width ``size / 3``: the new hidden state, the old one after the reset
     gate, and gates with candidate.
     """
+    for argument, value in (("input", input), ("hidden", hidden)):
+        require("gru_unit", argument, value)
+    if not isinstance(size, int):
+        raise DtypeError(f"gru_unit: size must be an int, but received {size!r}")
     _require_activations("gru_unit", activation, gate_activation)
     width = size // 3
     with layer_call("gru_unit") as helper:
@@ -162,7 +221,10 @@ def lstm_unit(
     """One step of an LSTM whose gates come from one ``fc`` of the input and the hidden state;
     returns hidden state and cell.
     """
-    shapes = [list(x.shape) for x in (x_t, hidden_t_prev, cell_t_prev)]
+    given = {"x_t": x_t, "hidden_t_prev": hidden_t_prev, "cell_t_prev": cell_t_prev}
+    for argument, value in given.items():
+        require("lstm_unit", argument, value)
+    shapes = [list(x.shape) for x in given.values()]
     if any(len(shape) != 2 for shape in shapes) or shapes[1][1] != shapes[2][1]:
         raise UsageError(
             "fluid.layers.lstm_unit: x_t, hidden_t_prev and cell_t_prev must be matrices, the "

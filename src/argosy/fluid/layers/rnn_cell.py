@@ -22,7 +22,8 @@ from argosy.utils.layers_utils import (
 _FLOATS = ("float32", "float64")
 
 
-def _require(call: str, argument: str, value: Any, allowed: tuple[str, ...] = _FLOATS) -> None:
+def require(call: str, argument: str, value: Any, allowed: tuple[str, ...] = _FLOATS) -> None:
+    """Complain of an argument that is no variable of an allowed dtype."""
     if not isinstance(value, Tensor):
         raise DtypeError(
             f"{call}: the type of {argument!r} must be Variable, but received "
@@ -66,7 +67,7 @@ class RNNCell:
         as ``batch_ref`` has.
         """
         source = flatten(batch_ref)[0]
-        _require("RNNCell", "batch_ref", source, (*_FLOATS, "int32", "int64"))
+        require("RNNCell", "batch_ref", source, (*_FLOATS, "int32", "int64"))
         if dtype is not None:
             _require_settings("RNNCell", 0, dtype)
         batch = T.shape(source)[batch_dim_idx]
@@ -134,7 +135,7 @@ class GRUCell(RNNCell):
 
     def call(self, inputs: Any, states: Any) -> Any:  # type: ignore[override]
         for argument, value in (("inputs", inputs), ("states", states)):
-            _require("GRUCell", argument, value)
+            require("GRUCell", argument, value)
         hidden = self.gru_unit(inputs, states)
         return hidden, hidden
 
@@ -165,11 +166,11 @@ class LSTMCell(RNNCell):
         self.lstm_unit = BasicLSTMUnit(name, hidden_size, param_attr, bias_attr, *options)
 
     def call(self, inputs: Any, states: Any) -> Any:  # type: ignore[override]
-        _require("LSTMCell", "inputs", inputs)
+        require("LSTMCell", "inputs", inputs)
         if not isinstance(states, (list, tuple)):
             raise DtypeError(f"LSTMCell: states must be a list, but received {states!r}")
         for i, state in enumerate(states):
-            _require("LSTMCell", f"states[{i}]", state)
+            require("LSTMCell", f"states[{i}]", state)
         hidden, cell = self.lstm_unit(inputs, *states)
         return hidden, [hidden, cell]
 
@@ -203,15 +204,15 @@ def rnn(
         >>> paddle.disable_static()
     """
     for value in flatten(inputs):
-        _require("rnn", "inputs", value)
+        require("rnn", "inputs", value)
     if initial_states is None:
         initial_states = cell.get_initial_states(inputs, batch_dim_idx=1 if time_major else 0)
     for value in flatten(initial_states):
-        _require("rnn", "initial_states", value)
+        require("rnn", "initial_states", value)
     mask = None
     steps = inputs if time_major else map_structure(_swapped, inputs)
     if sequence_length is not None:
-        _require("rnn", "sequence_length", sequence_length, ("int32", "int64"))
+        require("rnn", "sequence_length", sequence_length, ("int32", "int64"))
         dtype = dtypes.name_of(flatten(initial_states)[0].raw.dtype)
         count = T.shape(flatten(steps)[0])[0]
         mask = T.transpose(F.sequence_mask(sequence_length, maxlen=count, dtype=dtype), [1, 0])

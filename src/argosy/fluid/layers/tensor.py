@@ -11,7 +11,7 @@ from argosy.fluid.dygraph.tracer import records, tracers
 from argosy.fluid.layers.nn import shape_like
 from argosy.fluid.table import at_least_1d, define, filled, name_results
 from argosy.foundation import dtypes
-from argosy.foundation.errors import DtypeError
+from argosy.foundation.errors import DtypeError, UsageError
 from argosy.nn import parameter as _parameter
 from argosy.ops.array.initialization import assign_value
 from argosy.ops.fluid.shape import fill_zeros_like
@@ -147,6 +147,47 @@ def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, name: str | Non
     return T.linspace(start, stop, num, dtype or "float32")
 
 
+def arange(start: Any, end: Any, step: Any = 1, dtype: Any = None, name: str | None = None) -> Any:
+    """Numbers from ``start`` up to ``end``, float32 unless ``dtype`` says otherwise."""
+    records()
+    return T.arange(start, end, step, dtype or "float32")
+
+
+def full(
+    shape: Any,
+    fill_value: Any,
+    out: Any = None,
+    dtype: Any = None,
+    device: str | None = None,
+    stop_gradient: bool = True,
+    name: str | None = None,
+) -> Any:
+    """A tensor of ``shape``, float32 unless ``dtype`` says otherwise, filled with one value."""
+    records()
+    return _made(T.full(shape, fill_value, dtype or "float32"), out, device, stop_gradient)
+
+
+def full_like(
+    input: Any,
+    fill_value: Any,
+    out: Any = None,
+    dtype: Any = None,
+    device: str | None = None,
+    stop_gradient: bool = True,
+    name: str | None = None,
+) -> Any:
+    """A tensor of the shape and dtype of ``input``, filled with one value."""
+    return _made(T.full_like(input, fill_value, dtype), out, device, stop_gradient)
+
+
+def _made(value: Any, out: Any, device: str | None, stop_gradient: bool) -> Any:
+    if device not in (None, "", "cpu", "gpu"):
+        raise UsageError(f"device must be 'cpu', 'gpu' or None, but received {device!r}")
+    made = filled(value, out)
+    made.stop_gradient = stop_gradient
+    return made
+
+
 def eye(
     num_rows: int, num_columns: int | None = None, batch_shape: Any = None, dtype: Any = "float32"
 ) -> Any:
@@ -192,6 +233,7 @@ def zeros_like(x: Any, out: Any = None) -> Any:
 name_results(
     globals(),
     """
+arange range
 argmax arg_max
 argmin arg_min
 has_inf isinf

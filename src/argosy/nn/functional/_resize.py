@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation.errors import DtypeError, RankError, UsageError
+from argosy.framework.mode import switch
 from argosy.nn.functional import pooling
 from argosy.ops.images import resize as resize_ops
 from argosy.ops.images import vision as vision_ops
@@ -55,34 +56,26 @@ def interpolate(
         raise UsageError("interpolate: exactly one of size and scale_factor must be given")
     if kind == "area":
         return _area(x, size, rank)
-    spatial = list(x.shape[1:-1] if last else x.shape[2:])
-    scales = None
+    sizes = scales = None
     if size is not None:
         if recompute_scale_factor:
             raise UsageError(
                 "interpolate: recompute_scale_factor is not meaningful with an explicit size."
             )
         sizes = _numbers(size, rank - 2, "size", int)
-        if min(sizes) <= 0:
+        if _is_plain(sizes) and min(sizes) <= 0:
             raise RankError(
                 f"interpolate: each dimension of size must be greater than 0, but received {size}"
             )
     else:
         scales = _numbers(scale_factor, rank - 2, "scale_factor", float)
-        if min(scales) <= 0:
+        if _is_plain(scales) and min(scales) <= 0:
             raise UsageError(
                 "interpolate: scale_factor should be greater than zero, but received "
                 f"{scale_factor}"
             )
-        # Paddle multiplies in float32, which decides where a product falls just short of a whole
-        # number.
-        sizes = [int(np.float32(n) * np.float32(s)) for n, s in zip(spatial, scales, strict=True)]
-        if recompute_scale_factor:
-            sizes = [int(n * s) for n, s in zip(spatial, scales, strict=True)]
-            scales = None
-    return apply(
-        resize_ops.interpolate, x, kind, sizes, scales, align_corners, align_mode, antialias, last
-    )
+    options = align_corners, align_mode, antialias, last, bool(recompute_scale_factor)
+    return apply(resize_ops.interpolate, x, kind, sizes, scales, *options)
 
 
 def _check_mode(
@@ -136,7 +129,15 @@ def _area(x: Any, size: Any, rank: int) -> Any:
     return (pooling.adaptive_avg_pool2d if rank == 4 else pooling.adaptive_avg_pool3d)(x, size)
 
 
-def _numbers(value: Any, n: int, name: str, kind: Any) -> list[Any]:
+def _is_plain(values: Any) -> bool:
+    """Whether these are numbers, not variables of a program."""
+    return not isinstance(values, Tensor) and not any(isinstance(v, Tensor) for v in values)
+
+
+def _numbers(value: Any, n: int, name: str, kind: Any) -> Any:
+    """Numbers, ``n`` of them; in a program a Tensor, or those among them, stay what they are."""
+    if isinstance(value, Tensor) and switch.is_static:
+        return value
     if isinstance(value, (Tensor, np.ndarray)):
         value = value.tolist()
     if isinstance(value, (int, float)):
@@ -154,7 +155,7 @@ def _numbers(value: Any, n: int, name: str, kind: Any) -> list[Any]:
         raise UsageError(
             f"interpolate: {name} should have {n} numbers for this input, but received {value}"
         )
-    return [kind(v) for v in value]
+    return [v if isinstance(v, Tensor) and switch.is_static else kind(v) for v in value]
 
 
 def upsample(
@@ -196,7 +197,7 @@ def pad(
         raise RankError(
             f"pad: mode should be one of constant, reflect, replicate, circular, but got {mode}."
         )
-    amounts = pad.tolist() if isinstance(pad, Tensor) else [int(p) for p in pad]
+    amounts = _amounts(pad)
     rank = len(x.shape)
     if mode == "constant" and len(amounts) != 2 * (rank - 2) and not isinstance(pad, Tensor):
         pairs = _pairs_of_all_axes(amounts, rank, pad_from_left_axis)
@@ -205,12 +206,20 @@ def pad(
     return apply(vision_ops.pad, x, pairs, mode, float(value))
 
 
-def _pairs_of_all_axes(amounts: list[int], rank: int, first_axis_first: bool) -> list[int]:
+def _amounts(pad: Any) -> list[Any]:
+    """The amounts one by one; in a program those that are variables stay what they are."""
+    if not switch.is_static:
+        return pad.tolist() if isinstance(pad, Tensor) else [int(p) for p in pad]
+    each = [pad[i] for i in range(pad.shape[0])] if isinstance(pad, Tensor) else pad
+    return [p if isinstance(p, Tensor) else int(p) for p in each]
+
+
+def _pairs_of_all_axes(amounts: list[Any], rank: int, first_axis_first: bool) -> list[Any]:
     if len(amounts) % 2 or len(amounts) > 2 * rank:
         raise UsageError(
             f"pad: expected an even number of at most {2 * rank} amounts, but received {amounts}"
         )
-    if any(amount < 0 for amount in amounts):
+    if any(amount < 0 for amount in amounts if isinstance(amount, int)):
         raise UsageError(f"pad: amounts must not be negative, but received {amounts}")
     if len(amounts) == 2 * rank and first_axis_first:
         return amounts
@@ -218,7 +227,7 @@ def _pairs_of_all_axes(amounts: list[int], rank: int, first_axis_first: bool) ->
     return [0] * (2 * rank - len(amounts)) + reversed_axes
 
 
-def _pairs_of_spatial_axes(amounts: list[int], rank: int, data_format: str | None) -> list[int]:
+def _pairs_of_spatial_axes(amounts: list[Any], rank: int, data_format: str | None) -> list[Any]:
     if rank not in _PAD_LAYOUTS:
         raise RankError(f"pad: input tensor dimension must be in [3, 4, 5] but got {rank}")
     layout = _PAD_LAYOUTS[rank][0] if data_format is None else data_format.upper()

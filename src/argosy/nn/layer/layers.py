@@ -6,6 +6,7 @@ the value under the right one. Calling a layer runs its pre-hooks, ``forward`` a
 
 from __future__ import annotations
 
+import functools
 import re
 import warnings
 from collections import OrderedDict, namedtuple
@@ -234,6 +235,7 @@ class Layer:
             if "_parameters" not in fields:
                 raise UsageError("super().__init__() should be called first")
             if isinstance(value, Parameter):
+                self._fill_held(value)
                 store = "_parameters"
             elif isinstance(value, Layer):
                 store = "_sub_layers"
@@ -356,10 +358,28 @@ class Layer:
             )
         if name in self.__dict__ or (name not in self._parameters and hasattr(self, name)):
             raise KeyError(f"The parameter '{name}' already exists in {type(self).__name__}.")
+        if parameter is not None:
+            self._fill_held(parameter)
         self._parameters[name] = parameter
         return parameter
 
     register_parameter = add_parameter
+
+    @functools.cached_property
+    def _loaddict_holder(self) -> OrderedDict[str, Any]:
+        """Values by name for parameters that are still to come, which take them when they do."""
+        return OrderedDict()
+
+    def _fill_held(self, parameter: Parameter) -> None:
+        held = self.__dict__.get("_loaddict_holder")
+        if not held:
+            return
+        if parameter.name not in held:
+            raise BadArgument(
+                f"{type(self).__name__}: parameter {parameter.name!r} is not among the values that "
+                f"are held for parameters to come: {', '.join(held)}"
+            )
+        parameter.set_value(held[parameter.name])
 
     def add_sublayer(self, name: str, sublayer: Layer | None) -> Layer | None:
         """Register ``sublayer`` as attribute ``name`` and return it."""
@@ -701,6 +721,8 @@ class Layer:
                     value.raw = moved.requires_grad_(
                         raw.requires_grad and moved.is_floating_point()
                     )
+                    if raw.is_leaf and raw.grad is not None and value.raw.requires_grad:
+                        value.raw.grad = raw.grad.to(moved)
             if dtype is not None:
                 layer.__dict__["_dtype"] = dtypes.name_of(engine_dtype)  # type: ignore[arg-type]
         return self
@@ -712,7 +734,14 @@ class Layer:
         blocking: bool | None = None,
         non_blocking: bool | None = None,
     ) -> Layer:
-        """Move parameters and buffers to a device and floating ones to a dtype, in place."""
+        """Move parameters and buffers to a device and floating ones to a dtype, in place; their
+        gradients with them.
+        """
+        if not all(isinstance(given, bool | None) for given in (blocking, non_blocking)):
+            raise BadArgument(
+                f"{type(self).__name__}.to: blocking and non_blocking must be True, False or None, "
+                f"but are {blocking!r} and {non_blocking!r}"
+            )
         if dtype is None and isinstance(device, (dtypes.DType, str)) and not _is_device(device):
             device, dtype = None, device
         return self.cast_members(device, dtype, floating_only=True)

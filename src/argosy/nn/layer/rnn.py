@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.foundation.errors import BadArgument, UsageError
+from argosy.framework.mode import switch
 from argosy.nn import functional as F
 from argosy.nn.layer._rnn_cell import (
     WEIGHT_NAMES,
@@ -24,8 +25,14 @@ from argosy.nn.layer.container import LayerList
 from argosy.nn.layer.layers import Layer
 from argosy.ops.nn import recurrent as ops
 from argosy.tensor import manipulation
+from argosy.tensor.attribute import shape
 from argosy.tensor.engine import Tensor, apply
-from argosy.utils.layers_utils import flatten, map_structure, pack_sequence_as
+from argosy.utils.layers_utils import (
+    assert_same_structure,
+    flatten,
+    map_structure,
+    pack_sequence_as,
+)
 
 __all__ = [
     "RNNCellBase",
@@ -83,6 +90,8 @@ def rnn(
         if initial_states is None
         else initial_states
     )
+    if switch.is_static:
+        return _recorded(cell, inputs, states, sequence_length, 1 - batch_axis, is_reverse, kwargs)
     time_axis = 1 - batch_axis
     leaves = [manipulation.unbind(x, axis=time_axis) for x in flatten(inputs)]
     num_steps = len(leaves[0])
@@ -97,6 +106,47 @@ def rnn(
     return map_structure(
         lambda *steps: manipulation.stack(list(steps), axis=time_axis), *outputs
     ), states
+
+
+def _recorded(
+    cell: Any,
+    inputs: Any,
+    states: Any,
+    sequence_length: Any,
+    time_axis: int,
+    is_reverse: bool,
+    kwargs: dict[str, Any],
+) -> Any:
+    """The calls of a cell as a loop of a program, which may learn the number of steps in a run."""
+    leaves = flatten(inputs)
+    length = leaves[0].shape[time_axis]
+    count = manipulation.cast(shape(leaves[0])[time_axis : time_axis + 1], "int64")
+    if sequence_length is not None:
+        sequence_length = manipulation.cast(sequence_length, "int64")
+    made: list[Any] = []
+
+    def step(time: Any, carried: list[Any]) -> Any:
+        t = count - 1 - time if is_reverse else time
+        row = [
+            manipulation.squeeze(manipulation.gather(x, t, axis=time_axis), time_axis)
+            for x in leaves
+        ]
+        old = pack_sequence_as(states, carried)
+        outputs, new = cell(pack_sequence_as(inputs, row), old, **kwargs)
+        assert_same_structure(old, new, check_types=False)
+        if sequence_length is not None:
+            new = _hold_finished(new, old, sequence_length - t, 0)
+        made[:] = outputs, new
+        return flatten(outputs), flatten(new), time + 1 < count
+
+    stacked, last = switch.repeat(step, flatten(states), count > 0, length)
+
+    def placed(x: Any) -> Any:
+        x = manipulation.flip(x, [0]) if is_reverse else x
+        return x if time_axis == 0 else manipulation.transpose(x, [1, 0, *range(2, x.ndim)])
+
+    outputs, new = made
+    return pack_sequence_as(outputs, list(map(placed, stacked))), pack_sequence_as(new, last)
 
 
 def _hold_finished(new_states: Any, states: Any, sequence_length: Any, t: int) -> Any:
@@ -261,6 +311,11 @@ class RNNBase(LayerList):
                     setattr(
                         self, f"{name}_l{i // self.num_directions}{suffix}", getattr(cell, name)
                     )
+
+    @property
+    def could_use_cudnn(self) -> bool:
+        """Whether one kernel could run it: every cell has its two weights and two biases."""
+        return len(self.parameters()) == 4 * self.num_layers * self.num_directions
 
     def flatten_parameters(self) -> None:
         """Kept for Paddle's sake: the fused op takes the parameters as they are."""

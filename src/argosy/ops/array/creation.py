@@ -16,7 +16,10 @@ from argosy.ops.traits import Precision
 @op(
     "full",
     layer="fill_constant fill_constant",
-    types=("fill_constant(shape/ShapeTensorList, value/ValueTensor, dtype:dtype, -)",),
+    types=(
+        "fill_constant(shape/ShapeTensorList/ShapeTensor, value/ValueTensor:number, "
+        "dtype:dtype, -)",
+    ),
 )
 def full(shape: Any, value: Any, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
     size = ints(shape)
@@ -126,7 +129,7 @@ def diag(x: Tensor, offset: int = 0, padding_value: float = 0) -> Tensor:
     return torch.where(on_diagonal, out, torch.full_like(out, padding_value))
 
 
-@op("diag_embed")
+@op("diag_embed", types=("diag_embed(Input, offset, dim1, dim2)",))
 def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     rank = x.ndim + 1
     if axis_in(dim1, rank, "diag_embed") == axis_in(dim2, rank, "diag_embed"):
@@ -176,7 +179,7 @@ def assign(x: Tensor) -> Tensor:
     return x.clone()
 
 
-@op("complex")
+@op("complex", types=("complex(X, Y)",))
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     require_equal_dtypes([real, imag], "complex")
     return torch.complex(real, imag)

@@ -54,7 +54,12 @@ def _select(x: Tensor, axis: int, index: Tensor) -> Tensor:
         ) from error
 
 
-@op("gather", precision=Precision.GRAY, rows=Rows.OTHER, types=("gather(X, Index, axis/Axis)",))
+@op(
+    "gather",
+    precision=Precision.GRAY,
+    rows=Rows.OTHER,
+    types=("gather(X, Index, axis/Axis, overwrite~True)",),
+)
 def gather(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
     axis = axis_in(axis, x.ndim, "gather")
     out = _select(x, axis, _as_ids(index, "gather"))

@@ -32,7 +32,9 @@ def _generator(seed: int) -> torch.Generator | None:
 @op(
     "fill_constant",
     precision=Precision.GRAY,
-    types=("fill_constant(shape/ShapeTensorList, value/ValueTensor, dtype:dtype)",),
+    types=(
+        "fill_constant(shape/ShapeTensorList/ShapeTensor, value/ValueTensor:number, dtype:dtype)",
+    ),
 )
 def fill_constant(shape: Sequence[int], value: float, dtype: torch.dtype) -> Tensor:
     return torch.full(list(shape), value, dtype=dtype)
@@ -48,7 +50,7 @@ def assign_value(values: Any, dtype: torch.dtype) -> Tensor:
     "uniform_random",
     is_random=True,
     precision=Precision.GRAY,
-    types=("uniform_random(shape/ShapeTensorList, min, max, dtype:dtype, seed)",),
+    types=("uniform_random(shape/ShapeTensorList/ShapeTensor, min, max, dtype:dtype, seed)",),
 )
 def uniform_random(
     shape: Sequence[int], min: float, max: float, dtype: torch.dtype, seed: int = 0
@@ -60,7 +62,7 @@ def uniform_random(
     "gaussian_random",
     is_random=True,
     precision=Precision.GRAY,
-    types=("gaussian_random(shape/ShapeTensorList, mean, std, dtype:dtype, seed)",),
+    types=("gaussian_random(shape/ShapeTensorList/ShapeTensor, mean, std, dtype:dtype, seed)",),
 )
 def gaussian_random(
     shape: Sequence[int], mean: float, std: float, dtype: torch.dtype, seed: int = 0

@@ -104,7 +104,7 @@ def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
     return _copies(x.unbind(axis))
 
 
-@op("broadcast_tensors")
+@op("broadcast_tensors", types=("broadcast_tensors(X) -> Out*",))
 def broadcast_tensors(inputs: list[Tensor]) -> list[Tensor]:
     require_equal_dtypes(inputs, "broadcast_tensors")
     shape = torch.broadcast_shapes(*[t.shape for t in inputs])  # type: ignore[no-untyped-call]
@@ -158,6 +158,21 @@ def unique(
     positions = torch.arange(flat.numel(), device=x.device)
     first = torch.full_like(counts, flat.numel()).scatter_reduce(0, flat, positions, "amin")
     return values, first.to(index_dtype), flat.to(index_dtype), counts.to(index_dtype)
+
+
+@op(
+    "unique_in_order",
+    rows=Rows.OTHER,
+    types=("unique_with_counts(X, dtype:dtype) -> Out, Index, Count",),
+)
+def unique_in_order(x: Tensor, index_dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+    """Distinct values in the order of their first occurrence, where each element is among them, and
+    how often each occurs.
+    """
+    values, first, inverse, counts = unique(x, None, index_dtype)
+    order = torch.argsort(first, stable=True)
+    places = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=x.device))
+    return values[order], places[inverse.long()].to(index_dtype), counts[order]
 
 
 @op("unique_consecutive", rows=Rows.OTHER)

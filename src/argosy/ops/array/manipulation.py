@@ -16,15 +16,15 @@ from torch import Tensor
 
 from argosy.foundation.errors import OutOfRange, RankError, UsageError
 from argosy.ops.array.shape import axis_in, ints
-from argosy.ops.table import define, op
-from argosy.ops.traits import Precision, Rows
+from argosy.ops.table import define, get, op
+from argosy.ops.traits import Precision, Record, Rows
 
 
 @op(
     "reshape",
     precision=Precision.GRAY,
     is_reshape=True,
-    types=("reshape2(X, shape/ShapeTensor) -> Out, XShape",),
+    types=("reshape2(X, shape/ShapeTensor/Shape) -> Out, XShape",),
 )
 def reshape(x: Tensor, shape: Any) -> Tensor:
     return x.reshape(resolve_shape(x, shape))
@@ -121,16 +121,31 @@ def flatten(x: Tensor, start_axis: int = 0, stop_axis: int = -1) -> Tensor:
     return x.flatten(start, stop)
 
 
-@op("squeeze", is_reshape=True, layer="squeeze", types=("squeeze2(X, axes:list) -> Out, XShape",))
-def squeeze(x: Tensor, axes: Any = None) -> Tensor:
-    """Drop the given axes of extent 1 (all of them by default); an axis of another extent stays."""
+@op(
+    "squeeze",
+    is_reshape=True,
+    layer="squeeze",
+    types=("squeeze2(X, axes:list, -) -> Out, XShape",),
+)
+def squeeze(x: Tensor, axes: Any = None, assumed: Sequence[int] = ()) -> Tensor:
+    """Drop the given axes of extent 1 (all of them by default); an axis of another extent stays.
+
+    While shapes are inferred, the ``assumed`` ones count as of extent 1.
+    """
+    if assumed and x.is_meta:
+        for axis in assumed:
+            x = x.narrow(axis, 0, 1)
     if axes is None:
         return x.squeeze()
     wanted = {axis_in(axis, max(x.ndim, 1), "squeeze") for axis in ints(axes)}
     return x.squeeze(tuple(wanted)) if wanted else x.squeeze()
 
 
-@op("unsqueeze", is_reshape=True, types=("unsqueeze2(X, axes/AxesTensorList:list) -> Out, XShape",))
+@op(
+    "unsqueeze",
+    is_reshape=True,
+    types=("unsqueeze2(X, axes/AxesTensorList/AxesTensor:list) -> Out, XShape",),
+)
 def unsqueeze(x: Tensor, axes: Any) -> Tensor:
     """Insert axes of extent 1 one after the other, each counted in the result of the one before."""
     if axes.__class__ is int:
@@ -184,7 +199,7 @@ def pin_memory(x: Tensor) -> Tensor:
     return x.pin_memory()
 
 
-@op("expand", layer="expand", types=("expand_v2(X, shape/expand_shapes_tensor)",))
+@op("expand", layer="expand", types=("expand_v2(X, shape/expand_shapes_tensor/Shape)",))
 def expand(x: Tensor, shape: Any) -> Tensor:
     return torch.expand_copy(x, ints(shape))
 
@@ -196,8 +211,8 @@ def expand_as(x: Tensor, y: Tensor) -> Tensor:
 
 @op(
     "tile",
-    types=("tile(X, repeat_times/repeat_times_tensor)",),
-    fluid="expand(X, expand_times/expand_times_tensor)",
+    types=("tile(X, repeat_times/repeat_times_tensor/RepeatTimes)",),
+    fluid="expand(X, expand_times/expand_times_tensor/ExpandTimes)",
 )
 def tile(x: Tensor, repeat_times: Any) -> Tensor:
     return torch.tile(x, ints(repeat_times))
@@ -234,7 +249,10 @@ def slices(
 @op(
     "slice",
     precision=Precision.GRAY,
-    types=("slice(Input, axes, starts/StartsTensorList, ends/EndsTensorList, decrease_axis:list)",),
+    types=(
+        "slice(Input, axes, starts/StartsTensorList/StartsTensor, "
+        "ends/EndsTensorList/EndsTensor, decrease_axis:list)",
+    ),
 )
 def slice_axes(
     x: Tensor, axes: list[int], starts: Any, ends: Any, decrease_axis: Sequence[int] = ()
@@ -261,8 +279,8 @@ def slice_axes(
 @op(
     "strided_slice",
     types=(
-        "strided_slice(Input, axes, starts/StartsTensorList, ends/EndsTensorList, "
-        "strides/StridesTensorList)",
+        "strided_slice(Input, axes, starts/StartsTensorList/StartsTensor, "
+        "ends/EndsTensorList/EndsTensor, strides/StridesTensorList/StridesTensor)",
     ),
 )
 def strided_slice(x: Tensor, axes: list[int], starts: Any, ends: Any, strides: Any) -> Tensor:
@@ -320,7 +338,12 @@ real = define("real", torch.real, ("x",))
 imag = define("imag", torch.imag, ("x",))
 
 
-@op("shape", rows=Rows.OTHER, types=("shape(Input)",))
+def _shape_parts(record: Record, x: Any) -> Any:
+    """Paddle's operator counts in 32 bits."""
+    return record(cast, record(get("fluid_shape"), x), torch.int64)
+
+
+@op("shape", rows=Rows.OTHER, types=("shape(Input)",), file_parts=_shape_parts)
 def shape(x: Tensor) -> Tensor:
     return torch.tensor(list(x.shape), dtype=torch.int64)
 

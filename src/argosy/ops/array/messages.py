@@ -13,7 +13,7 @@ from argosy.ops.table import op
 from argosy.ops.traits import Rows
 
 
-@op("segment_pool", rows=Rows.OTHER)
+@op("segment_pool", types=("segment_pool(X, SegmentIds, pooltype:upper)",), rows=Rows.OTHER)
 def segment_pool(x: Tensor, segment_ids: Tensor, pooltype: str) -> Tensor:
     """Row i combines the rows of ``x`` whose id is i; ids ascend."""
     if x.shape[0] != segment_ids.shape[0]:

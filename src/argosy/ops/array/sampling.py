@@ -16,8 +16,12 @@ from argosy.ops.table import op
 
 
 def _generator(seed: int, device: torch.device | None) -> torch.Generator | None:
-    """A generator for a seed other than 0, which stands for the default one."""
-    return torch.Generator(device or torch.device("cpu")).manual_seed(seed) if seed else None
+    """A generator for a seed other than 0, which stands for the default one; none where nothing is
+    drawn.
+    """
+    if not seed or (device is not None and device.type == "meta"):
+        return None
+    return torch.Generator(device or torch.device("cpu")).manual_seed(seed)
 
 
 def _require_float(dtype: torch.dtype, call: str) -> None:
@@ -31,7 +35,7 @@ def _require_float(dtype: torch.dtype, call: str) -> None:
     "uniform",
     layer="uniform",
     is_random=True,
-    types=("uniform_random(shape/ShapeTensorList, min, max, dtype:dtype, -, seed)",),
+    types=("uniform_random(shape/ShapeTensorList/ShapeTensor, min, max, dtype:dtype, -, seed)",),
 )
 def uniform(
     shape: Any,
@@ -51,7 +55,7 @@ def uniform(
     "gaussian",
     layer="gaussian",
     is_random=True,
-    types=("gaussian_random(shape/ShapeTensorList, mean, std, dtype:dtype, -, seed)",),
+    types=("gaussian_random(shape/ShapeTensorList/ShapeTensor, mean, std, dtype:dtype, -, seed)",),
 )
 def gaussian(
     shape: Any,
@@ -66,7 +70,23 @@ def gaussian(
     return out.normal_(mean, std, generator=_generator(seed, device)).data
 
 
-@op("randint", is_random=True, types=("randint(low, high, shape/ShapeTensorList, dtype:dtype, -)",))
+@op("sampling_id", is_random=True, types=("sampling_id(X, min, max, seed)",), layer="sampling_id")
+def sampling_id(x: Tensor, low: float, high: float, seed: int) -> Tensor:
+    """For each row of probabilities an index: the first at which their sum exceeds a number drawn
+    from [low, high).
+    """
+    if x.ndim != 2:
+        raise UsageError(f"sampling_id: x must have 2 dimensions, but its shape is {list(x.shape)}")
+    drawn = torch.empty([x.shape[0], 1], dtype=x.dtype, device=x.device)
+    drawn.uniform_(low, high, generator=_generator(seed, x.device))
+    return (x.cumsum(1) <= drawn).sum(1).clamp(max=x.shape[1] - 1)
+
+
+@op(
+    "randint",
+    is_random=True,
+    types=("randint(low, high, shape/ShapeTensorList/ShapeTensor, dtype:dtype, -)",),
+)
 def randint(
     low: int, high: int, shape: Any, dtype: torch.dtype, device: torch.device | None = None
 ) -> Tensor:
@@ -137,3 +157,32 @@ def geometric(x: Tensor, probs: Any) -> Tensor:
     tiny = torch.finfo(x.dtype).tiny
     draws = torch.empty_like(x).uniform_(tiny, 1.0).log_()
     return draws / torch.log1p(-torch.as_tensor(probs, dtype=x.dtype, device=x.device))
+
+
+@op("top_p_sampling", is_random=True)
+def top_p_sampling(
+    x: Tensor, ps: Tensor, threshold: Tensor | None, row_seeds: Tensor | None, seed: int
+) -> tuple[Tensor, Tensor]:
+    """Draw a column of each row of probabilities ``x``, among the likeliest that reach ``ps``
+    together; its probability and its number, [rows, 1] each.
+
+    What is below ``threshold`` is left out, but for the likeliest. ``row_seeds`` or ``seed``, if it
+    is not -1, make the draw repeatable.
+    """
+    ordered, columns = x.detach().sort(-1, descending=True)
+    before = ordered.cumsum(-1) - ordered
+    is_kept = before < ps.reshape(-1, 1)
+    if threshold is not None:
+        is_kept &= ordered >= threshold.reshape(-1, 1)
+    is_kept[:, 0] = True
+    weights = torch.where(is_kept, ordered, 0.0).float()
+    if row_seeds is not None:
+        rows = zip(weights, row_seeds.flatten().tolist(), strict=True)
+        drawn = torch.stack([row.multinomial(1, generator=_seeded(number)) for row, number in rows])
+    else:
+        drawn = weights.multinomial(1, generator=None if seed == -1 else _seeded(seed))
+    return ordered.gather(-1, drawn), columns.gather(-1, drawn)
+
+
+def _seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)

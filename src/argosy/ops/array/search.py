@@ -119,7 +119,11 @@ masked_select = define(
 )
 
 
-@op("searchsorted", rows=Rows.OTHER)
+@op(
+    "searchsorted",
+    types=("searchsorted(SortedSequence, Values, out_int32, right)",),
+    rows=Rows.OTHER,
+)
 def searchsorted(
     sequence: Tensor, values: Tensor, out_int32: bool = False, right: bool = False
 ) -> Tensor:

@@ -29,6 +29,28 @@ def shape(x: Tensor) -> Tensor:
     return torch.tensor(x.shape, dtype=torch.int32)
 
 
+@op(
+    "filled_like_batch",
+    types=(
+        "fill_constant_batch_size_like(Input, shape, value:number, dtype:dtype, input_dim_idx, "
+        "output_dim_idx)",
+    ),
+    rows=Rows.OTHER,
+)
+def filled_like_batch(
+    x: Tensor,
+    shape: Sequence[int],
+    value: float,
+    dtype: torch.dtype,
+    input_dim_idx: int,
+    output_dim_idx: int,
+) -> Tensor:
+    """One value in a shape of which one extent is that of an axis of ``x``."""
+    sizes = list(shape)
+    sizes[output_dim_idx] = x.shape[input_dim_idx]
+    return torch.full(sizes, value, dtype=dtype, device=x.device)
+
+
 @op("fill_zeros_like", types=("fill_zeros_like(X)",))
 def fill_zeros_like(x: Tensor) -> Tensor:
     return torch.zeros_like(x)
@@ -63,8 +85,8 @@ def pad2d(
     "global_pool",
     types=(
         "pool2d(X, pooling_type, data_format:NCHW, global_pooling=True, adaptive=False, "
-        "ksize=[-1, -1], strides=[1, 1], paddings=[0, 0], padding_algorithm='EXPLICIT', "
-        "ceil_mode=False, exclusive=True)",
+        "ksize~[-1, -1], strides~[1, 1], paddings~[0, 0], padding_algorithm~'EXPLICIT', "
+        "ceil_mode~False, exclusive~True)",
         "pool3d",
     ),
     layer="pool2d",

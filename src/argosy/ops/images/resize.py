@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from argosy.foundation.errors import UsageError
+from argosy.ops.array.shape import ints
 from argosy.ops.table import op
 from argosy.ops.traits import Precision
 
@@ -27,31 +31,45 @@ _TYPES = (
 )
 
 
+def _words_of_1x(kind: str) -> str:
+    return (
+        f"{kind.removesuffix('_v2')}(X, interp_method, out_size//OutSize:sizes, scale:factor, "
+        "align_corners, align_mode, -, data_layout:NCHW)"
+    )
+
+
 @op(
     "interpolate",
     precision=dict.fromkeys(_TYPES, Precision.EXTRA_BLACK),
     type_of=lambda given: f"{given['mode']}_interp_v2",
     types=(
-        "nearest_interp_v2(X, interp_method, -, scale:list, align_corners, "
-        "align_mode, -, data_layout:NCHW)",
+        "nearest_interp_v2(X, interp_method, out_size/SizeTensor/OutSize:sizes, "
+        "scale/Scale/Scale:list, align_corners, align_mode, -, data_layout:NCHW, -)",
         *_TYPES[1:],
+        *(_words_of_1x(kind) for kind in _TYPES),
     ),
 )
 def interpolate(
     x: Tensor,
     mode: str,
-    sizes: Sequence[int],
-    scales: Sequence[float] | None,
+    sizes: Any,
+    scales: Any,
     align_corners: bool,
     align_mode: int,
-    antialias: bool,
-    channel_last: bool,
+    antialias: bool = False,
+    channel_last: bool = False,
+    recomputes: bool = False,
 ) -> Tensor:
-    """Resample to ``sizes``. ``align_mode`` 1 puts sample positions at corners instead of centres
-    (linear kinds only).
+    """Resample to ``sizes``, or by ``scales``; either may hold tensors. ``align_mode`` 1 puts
+    sample positions at corners instead of centres (linear kinds only).
+
+    With ``recomputes``, positions follow the ratio of the sizes though scales are given.
     """
     if channel_last:
         x = x.movedim(-1, 1)
+    if sizes is None:
+        sizes, scales = _scaled(x, scales, recomputes)
+    sizes = ints(sizes)
     if "linear" in mode and align_mode == 1 and not align_corners and not antialias:
         out = _linear_from_corners(x, sizes, scales)
     else:
@@ -64,6 +82,29 @@ def interpolate(
             antialias,
         )
     return out.movedim(1, -1) if channel_last else out
+
+
+def _scaled(x: Tensor, scales: Any, recomputes: bool) -> tuple[list[int], list[float] | None]:
+    """The sizes that scales lead to, and the scales if positions follow them."""
+    if isinstance(scales, Tensor):
+        scales = scales.reshape(-1).tolist()
+    factors = [float(s) for s in scales] * (1 if len(scales) > 1 else x.ndim - 2)
+    if min(factors) <= 0:
+        raise UsageError(f"interpolate: scales must be greater than zero, but are {factors}")
+    if recomputes:
+        return [int(n * s) for n, s in zip(x.shape[2:], factors, strict=True)], None
+    # Paddle multiplies in float32, which decides where a product falls just short of a whole
+    # number.
+    products = (np.float32(n) * np.float32(s) for n, s in zip(x.shape[2:], factors, strict=True))
+    return [int(n) for n in products], factors
+
+
+def _nearest_from_corners(x: Tensor, sizes: list[int]) -> Tensor:
+    for axis, size in enumerate(sizes, 2):
+        ratio = (x.shape[axis] - 1) / (size - 1) if size > 1 else 0.0
+        source = (torch.arange(size, device=x.device) * ratio + 0.5).floor().long()
+        x = x.index_select(axis, source)
+    return x
 
 
 def _scales(
@@ -86,6 +127,8 @@ def _engine(
     align_corners: bool,
     antialias: bool,
 ) -> Tensor:
+    if mode == "nearest" and align_corners:
+        return _nearest_from_corners(x, sizes)
     if mode == "nearest":
         kernel = _aten.upsample_nearest2d if len(sizes) == 2 else _aten.upsample_nearest3d
         return kernel(x, sizes, *scales)

@@ -5,19 +5,53 @@ columns.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as torch_f
 
 from argosy.foundation.errors import UsageError
+from argosy.ops.array.manipulation import squeeze, unsqueeze
+from argosy.ops.array.shape import ints
 from argosy.ops.nn.window import Pairs, for_engine
 from argosy.ops.table import op
+from argosy.ops.traits import Record
 
 
-@op("pad", types=("pad3d",))
-def pad(x: Tensor, padding: Sequence[int], mode: str, value: float) -> Tensor:
+@op(
+    "pad_volume",
+    types=("pad3d(X, paddings//Paddings, mode, value, data_format:NCDHW)",),
+)
+def pad_volume(
+    x: Tensor, paddings: Any, mode: str, value: float = 0.0, channel_last: bool = False
+) -> Tensor:
+    """Pad [batch, channels, depth, height, width]; ``paddings`` begin with the last axis."""
+    pairs = [[left, right] for left, right in zip(*[iter(ints(paddings))] * 2, strict=True)]
+    inner = [n for pair in reversed(pairs) for n in pair]
+    outer = [0, 0]
+    padding = [*outer, *inner, *outer] if channel_last else [*outer, *outer, *inner]
+    return pad.fn(x, padding, mode, value)
+
+
+def _pad_parts(record: Record, x: Any, padding: Sequence[int], mode: str, value: float) -> Any:
+    """Paddle pads volumes: axes are added before the first and taken away behind it."""
+    if x.ndim not in (3, 4, 5) or not all(isinstance(n, int) for n in padding):
+        return NotImplemented
+    if any(padding[:4]):
+        return NotImplemented
+    added = list(range(2, 7 - x.ndim))
+    volume = record(unsqueeze, x, added) if added else x
+    pairs = [list(padding[i : i + 2]) for i in range(4, len(padding), 2)]
+    paddings = [n for pair in reversed(pairs) for n in pair] + [0] * (2 * len(added))
+    out = record(pad_volume, volume, paddings, mode, value, False)
+    return record(squeeze, out, added) if added else out
+
+
+@op("pad", types=("pad3d",), file_parts=_pad_parts)
+def pad(x: Tensor, padding: Any, mode: str, value: float) -> Tensor:
     """Pad with (before, after) for every axis, first axis first; negative amounts cut."""
+    padding = ints(padding)
     pairs = [(padding[2 * i], padding[2 * i + 1]) for i in range(x.ndim)]
     if mode == "constant":
         while len(pairs) > 1 and pairs[0] == (0, 0):
@@ -75,7 +109,9 @@ def grid_sample(
     return torch_f.grid_sample(x, grid, mode, padding_mode, align_corners)
 
 
-@op("affine_grid")
+@op(
+    "affine_grid", types=("affine_grid(Theta, output_shape//OutputShape, align_corners) -> Output",)
+)
 def affine_grid(theta: Tensor, out_shape: Sequence[int], align_corners: bool) -> Tensor:
     return torch_f.affine_grid(theta, list(out_shape), align_corners)
 
@@ -87,7 +123,7 @@ def pixel_shuffle(x: Tensor, factor: int, channel_last: bool) -> Tensor:
     return torch.pixel_shuffle(x, factor)
 
 
-@op("pixel_unshuffle")
+@op("pixel_unshuffle", types=("pixel_unshuffle(X, downscale_factor, data_format:NCHW)",))
 def pixel_unshuffle(x: Tensor, factor: int, channel_last: bool) -> Tensor:
     if channel_last:
         return torch.pixel_unshuffle(x.movedim(-1, -3), factor).movedim(-3, -1)
@@ -97,8 +133,8 @@ def pixel_unshuffle(x: Tensor, factor: int, channel_last: bool) -> Tensor:
 @op(
     "channel_shuffle",
     types=(
-        "channel_shuffle",
-        "shuffle_channel",
+        "channel_shuffle(X, groups, data_format:NCHW)",
+        "shuffle_channel(X, group, -)",
     ),
 )
 def channel_shuffle(x: Tensor, groups: int, channel_last: bool) -> Tensor:
@@ -107,7 +143,7 @@ def channel_shuffle(x: Tensor, groups: int, channel_last: bool) -> Tensor:
     return torch.unflatten(x, axis, (groups, -1)).transpose(axis, axis + 1).flatten(axis, axis + 1)
 
 
-@op("temporal_shift")
+@op("temporal_shift", types=("temporal_shift(X, seg_num, shift_ratio, data_format:NCHW)",))
 def temporal_shift(x: Tensor, seg_num: int, shift_ratio: float, channel_last: bool) -> Tensor:
     """In clips of ``seg_num`` frames take the first share of channels from the frame before, the
     second from the next.
@@ -185,7 +221,7 @@ def fold(
     return padded[:, :, top : top + height, left : left + width]
 
 
-@op("bilinear", types=("bilinear_tensor_product",))
+@op("bilinear", types=("bilinear_tensor_product(X, Y, Weight, Bias)",))
 def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """``x1 @ weight[k] @ x2`` for each output k; the bias is [1, outputs]."""
     return torch_f.bilinear(x1, x2, weight, None if bias is None else bias.flatten())

@@ -255,7 +255,8 @@ def _gather_weight(weight: Tensor, scores: Tensor, label: Tensor, counts: Tensor
     layer="softmax_with_cross_entropy:1,0",
     precision=Precision.BLACK,
     types=(
-        "softmax_with_cross_entropy(Logits, Label, soft_label, ignore_index, axis) ->"
+        "softmax_with_cross_entropy(Logits, Label, soft_label, ignore_index, axis, "
+        "use_softmax=True) ->"
         " Loss, Softmax",
         "cross_entropy_with_softmax",
     ),

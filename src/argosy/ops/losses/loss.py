@@ -143,7 +143,7 @@ def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     layer="huber_loss:1 reduction",
     precision=Precision.BLACK,
     recorded_dtypes={"input": FLOATING, "label": FLOATING},
-    types=("huber_loss(X, Y, -, delta, -) -> Out, Residual",),
+    types=("huber_loss(X, Y, -'none', delta, -True) -> Out, Residual",),
 )
 def smooth_l1_loss(
     input: Tensor, label: Tensor, reduction: str = "mean", delta: float = 1.0, is_huber: bool = True
@@ -152,6 +152,7 @@ def smooth_l1_loss(
     ``is_huber``.
     """
     _check_same_shape("smooth_l1_loss", input=input, label=label)
+    input, label = promotion.widen(input, label)
     loss = F.huber_loss(input, label, reduction="none", delta=delta)
     return reduce(loss if is_huber else loss / delta, reduction, "smooth_l1_loss")
 
@@ -160,7 +161,7 @@ def smooth_l1_loss(
     "bce_loss",
     layer="binary_cross_entropy reduction",
     parts=_reduced_apart("bce_loss"),
-    types=("bce_loss(X, Label, -, -)",),
+    types=("bce_loss(X, Label, -, -'none')",),
 )
 def binary_cross_entropy(
     input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean"
@@ -178,7 +179,10 @@ def binary_cross_entropy(
     precision=Precision.BLACK,
     layer="sigmoid_cross_entropy_with_logits reduction",
     parts=_reduced_apart("sigmoid_cross_entropy_with_logits"),
-    types=("sigmoid_cross_entropy_with_logits(X, Label, -, -, pos_weight)",),
+    types=(
+        "sigmoid_cross_entropy_with_logits(X, Label, -, -'none', -, ignore_index=-100, "
+        "normalize=False)",
+    ),
 )
 def binary_cross_entropy_with_logits(
     logit: Tensor,

@@ -11,7 +11,7 @@ from argosy.foundation.errors import RankError, UsageError
 from argosy.ops.table import define, op
 
 inverse = define("inverse", torch.linalg.inv, ("x",))
-det = define("determinant", torch.linalg.det, ("x",))
+det = define("determinant", torch.linalg.det, ("x",), types=("determinant(Input)",))
 matrix_exp = define("matrix_exp", torch.linalg.matrix_exp, ("x",))
 matrix_power = define("matrix_power", torch.linalg.matrix_power, ("x", "n"))
 svdvals = define("svdvals", torch.linalg.svdvals, ("x",))
@@ -19,7 +19,7 @@ eigvals = define("eigvals", torch.linalg.eigvals, ("x",))
 householder_product = define("householder_product", torch.linalg.householder_product, ("x", "tau"))
 
 
-@op("slogdet", types=("slogdeterminant",))
+@op("slogdet", types=("slogdeterminant(Input)",))
 def slogdet(x: Tensor) -> Tensor:
     """Sign and logarithm of the absolute value of the determinant, stacked along a new first
     axis.
@@ -169,7 +169,12 @@ def cond(x: Tensor, p: Any = None) -> Tensor:
         raise UsageError(
             f"cond: p must be None, 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, but received {p!r}"
         )
-    return torch.linalg.cond(x, p)
+    if p in (None, 2, -2, "nuc") or not x.requires_grad:
+        return torch.linalg.cond(x, p)
+    # torch changes the inverse in place where there is none, which its gradient does not survive
+    inverse, info = torch.linalg.inv_ex(x)
+    product = torch.linalg.matrix_norm(x, p) * torch.linalg.matrix_norm(inverse, p)
+    return torch.where(info == 0, product, torch.inf)
 
 
 @op("cov")

@@ -225,7 +225,7 @@ def logaddexp(x: Tensor, y: Tensor) -> Tensor:
     return torch.logaddexp(x, y)
 
 
-@op("atan2")
+@op("atan2", types=("atan2(X1, X2)",))
 def atan2(x: Tensor, y: Tensor) -> Tensor:
     """The angle of the points (y, x); integers give float64."""
     x, y = strict(x, y)
@@ -340,7 +340,7 @@ def lerp(x: Tensor, y: Tensor, weight: Any) -> Tensor:
     return torch.lerp(x, y, weight.detach() if isinstance(weight, Tensor) else weight)
 
 
-@op("multiplex", rows=Rows.OTHER)
+@op("multiplex", types=("multiplex(X, Ids)",), rows=Rows.OTHER)
 def multiplex(inputs: list[Tensor], index: Tensor) -> Tensor:
     """Row i of the result is row i of ``inputs[index[i]]``."""
     rows = index.reshape(-1).to(torch.int64)

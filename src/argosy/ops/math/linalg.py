@@ -157,7 +157,7 @@ def multi_dot(x: list[Tensor]) -> Tensor:
     return torch.linalg.multi_dot(x)
 
 
-@op("diagonal")
+@op("diagonal", types=("diagonal(Input, offset, axis1, axis2)",))
 def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """A view of the diagonals of the planes that two axes span, as a new last axis."""
     for axis in (axis1, axis2):
@@ -168,7 +168,7 @@ def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     return torch.diagonal(x, offset, axis1, axis2)
 
 
-@op("trace")
+@op("trace", types=("trace(Input, offset, axis1, axis2)",))
 def trace(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     plane: Tensor = diagonal.fn(x, offset, axis1, axis2)
     return torch.sum(plane, -1, dtype=x.dtype)
@@ -177,7 +177,7 @@ def trace(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 @op(
     "vector_norm",
     precision={"pnorm": Precision.BLACK},
-    types=("p_norm(X, porder, axis, keepdim, -)",),
+    types=("p_norm(X, porder, axis:vector, keepdim, -, epsilon~1e-12)",),
 )
 def vector_norm(
     x: Tensor,
@@ -187,6 +187,11 @@ def vector_norm(
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     return p_norm(x, p, axis, keepdim, dtype)
+
+
+@op("frobenius_norm", types=("frobenius_norm(X, dim:axes, keep_dim)",))
+def frobenius_norm(x: Tensor, axis: Any, keepdim: bool) -> Tensor:
+    return p_norm(x, 2.0, axis, keepdim)
 
 
 @op("matrix_norm", precision={"frobenius_norm": Precision.BLACK})

@@ -21,7 +21,7 @@ def cumsum(x: Tensor, axis: int | None, dtype: torch.dtype | None = None) -> Ten
     return torch.cumsum(x, axis, dtype=dtype)
 
 
-@op("cumprod", precision=Precision.BLACK)
+@op("cumprod", types=("cumprod(X, dim, -)",), precision=Precision.BLACK)
 def cumprod(x: Tensor, axis: int | None, dtype: torch.dtype | None = None) -> Tensor:
     x, axis = _along(x, axis)
     return torch.cumprod(x, axis, dtype=x.dtype if dtype is None else dtype)

@@ -3,8 +3,10 @@
 from argosy.ops.nn import (
     activation,
     attention,
+    continuous_value,
     conv,
     data_norm,
+    deform,
     dropout,
     embedding,
     multihead,

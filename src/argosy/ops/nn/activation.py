@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from argosy.foundation.errors import UsageError
 from argosy.ops.table import define, op
-from argosy.ops.traits import Precision
+from argosy.ops.traits import Precision, Record
 
 relu = define("relu", torch.relu, ("x",), precision=Precision.GRAY)
 sigmoid = define("sigmoid", torch.sigmoid, ("x",), precision=Precision.GRAY)
@@ -59,7 +59,23 @@ class _LeakyReLU(torch.autograd.Function):
         return torch.ops.aten.leaky_relu_backward(grads[0], x + least, ctx.slope, False), None
 
 
-@op("prelu", types=("prelu(X, Alpha, -)",))
+def _prelu_parts(record: Record, x: Any, weight: Any, channels_last: bool = False) -> Any:
+    """Paddle tells one number from one per channel."""
+    return (
+        NotImplemented if weight.size == 1 else record(prelu_by_channel, x, weight, channels_last)
+    )
+
+
+@op("prelu_by_channel", types=("prelu(X, Alpha, data_format:NCHW, mode='channel')",))
+def prelu_by_channel(x: Tensor, weight: Tensor, channels_last: bool = False) -> Tensor:
+    return prelu.fn(x, weight.reshape(-1), channels_last)
+
+
+@op(
+    "prelu",
+    types=("prelu(X, Alpha, data_format:NCHW, mode='all')",),
+    file_parts=_prelu_parts,
+)
 def prelu(x: Tensor, weight: Tensor, channels_last: bool = False) -> Tensor:
     """Scale negative values by ``weight``: one number, or one per channel."""
     if weight.numel() == 1:
@@ -95,7 +111,7 @@ def selu(x: Tensor, scale: float, alpha: float) -> Tensor:
     return scale * F.elu(x, alpha)
 
 
-@op("gelu")
+@op("gelu", types=("gelu(X, approximate:gelu)",))
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return F.gelu(x, approximate=approximate)
 
@@ -110,7 +126,7 @@ def hardswish(x: Tensor) -> Tensor:
     return F.hardswish(x)
 
 
-@op("hardtanh", types=("brelu",))
+@op("hardtanh", types=("brelu(X, t_min, t_max)",))
 def hardtanh(x: Tensor, min: float = -1.0, max: float = 1.0) -> Tensor:
     return F.hardtanh(x, min, max)
 

@@ -14,7 +14,7 @@ from torch.nn import functional as torch_f
 
 from argosy.foundation.errors import UsageError
 from argosy.ops import table
-from argosy.ops.array.manipulation import reshape
+from argosy.ops.array.manipulation import reshape, squeeze, unsqueeze
 from argosy.ops.math.elementwise import add
 from argosy.ops.nn.window import for_engine, is_symmetric, to_pairs
 from argosy.ops.table import Op, define
@@ -122,7 +122,9 @@ def _transpose(n: int, engine: Callable[..., Tensor], **traits: Any) -> Op:
             for i in range(n)
         ]
         extra = (
-            output_padding if output_size is None else _extra(name, output_size, natural, stride)
+            list(output_padding) or [0] * n
+            if output_size is None
+            else _extra(name, output_size, natural, stride)
         )
         if is_symmetric(pairs):
             out = engine(x, weight, bias, stride, [p for p, _ in pairs], extra, groups, dilation)
@@ -150,7 +152,33 @@ def _extra(
     return extra
 
 
-conv1d = _convolution(1, torch.conv1d, precision={"conv2d": Precision.WHITE})
+def _line_parts(
+    record: Record,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    stride: Sequence[int],
+    padding: str | Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    channel_last: bool,
+) -> Any:
+    """Paddle convolves lines as images of one row."""
+    row = 1 if channel_last else 2
+    image, kernel = record(unsqueeze, x, [row]), record(unsqueeze, weight, [2])
+    if not isinstance(padding, str):
+        padding = [0, *padding] if len(padding) == 1 else [0, 0, *padding[-2:]]
+    settings = [1, *stride], padding, [1, *dilation], groups, channel_last
+    out = record(squeeze, record(conv2d, image, kernel, None, *settings), [row])
+    if bias is None:
+        return out
+    shaped = bias if channel_last else record(reshape, bias, [1, bias.shape[0], 1])
+    return record(add, out, shaped)
+
+
+conv1d = _convolution(
+    1, torch.conv1d, precision={"conv2d": Precision.WHITE}, file_parts=_line_parts
+)
 conv2d = _convolution(
     2,
     torch.conv2d,
@@ -179,8 +207,8 @@ conv2d_transpose = _transpose(
     2,
     torch.conv_transpose2d,
     types=(
-        "conv2d_transpose(Input, Filter, Bias, strides, paddings:padding, output_padding:list, "
-        "output_size:list, dilations, groups, data_format:NCHW) -> Output",
+        "conv2d_transpose(Input, Filter, Bias, strides, paddings:padding, output_padding:any, "
+        "output_size:some, dilations, groups, data_format:NCHW) -> Output",
         "depthwise_conv2d_transpose",
     ),
     layer="conv2d_transpose",
@@ -190,8 +218,8 @@ conv3d_transpose = _transpose(
     3,
     torch.conv_transpose3d,
     types=(
-        "conv3d_transpose(Input, Filter, Bias, strides, paddings:padding, output_padding:list, "
-        "output_size:list, dilations, groups, data_format:NCDHW) -> Output",
+        "conv3d_transpose(Input, Filter, Bias, strides, paddings:padding, output_padding:any, "
+        "output_size:some, dilations, groups, data_format:NCDHW) -> Output",
     ),
     layer="conv3d_transpose",
     parts=_parts(3, is_transpose=True),

@@ -87,7 +87,11 @@ def one_hot(x: Tensor, num_classes: int) -> Tensor:
     return hot.to(torch.float32)
 
 
-@op("sequence_mask", rows=Rows.OTHER)
+@op(
+    "sequence_mask",
+    types=("sequence_mask(X, maxlen/MaxLenTensor, out_dtype:dtype) -> Y",),
+    rows=Rows.OTHER,
+)
 def sequence_mask(x: Tensor, maxlen: Tensor | int, dtype: torch.dtype) -> Tensor:
     """Ones at positions below each length in ``x``; a negative ``maxlen`` stands for the largest
     length.

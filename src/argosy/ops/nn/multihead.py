@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn.functional import dropout, scaled_dot_product_attention, softmax
 
 from argosy.foundation.errors import UsageError
+from argosy.ops.array.manipulation import reshape, transpose
+from argosy.ops.math.elementwise import add, matmul, scale
+from argosy.ops.nn.dropout import dropout as dropout_op
+from argosy.ops.nn.softmax import softmax as softmax_op
 from argosy.ops.table import op
-from argosy.ops.traits import Precision
+from argosy.ops.traits import Precision, Record
+
+_HEADS = [0, 2, 1, 3]  # heads before positions, or behind them
 
 
-@op("split_heads")
+def _split_parts(record: Record, x: Any, num_heads: int) -> Any:
+    apart = record(reshape, x, [0, 0, num_heads, x.shape[-1] // num_heads])
+    return record(transpose, apart, _HEADS)
+
+
+def _attention_parts(
+    record: Record, q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_training: bool
+) -> Any:
+    return _weighted_parts(record, q, k, v, mask, dropout_p, is_training)[0]
+
+
+def _weighted_parts(
+    record: Record, q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_training: bool
+) -> Any:
+    scores = record(matmul, record(scale, q, q.shape[-1] ** -0.5, 0.0), k, False, True)
+    if mask is not None:
+        scores = record(add, scores, mask)
+    weights = record(softmax_op, scores, -1)
+    if dropout_p:
+        weights = record(dropout_op, weights, dropout_p, not is_training, True, None)
+    joined = record(transpose, record(matmul, weights, v), _HEADS)
+    width = q.shape[1] * v.shape[-1]
+    return record(reshape, joined, [0, 0, width]), weights
+
+
+@op("split_heads", file_parts=_split_parts)
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
     """[batch, length, heads x width] to [batch, heads, length, width]."""
     if x.ndim != 3:
@@ -38,6 +71,7 @@ def additive_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 @op(
     "multi_head_attention",
+    file_parts=_attention_parts,
     is_random=True,
     test_attrs={"is_training": False},
     precision={"flash_attn": Precision.WHITE},
@@ -54,6 +88,7 @@ def multi_head_attention(
 
 @op(
     "multi_head_attention_with_weights",
+    file_parts=_weighted_parts,
     is_random=True,
     test_attrs={"is_training": False},
     precision={"flash_attn": Precision.WHITE},

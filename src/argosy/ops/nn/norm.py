@@ -5,6 +5,7 @@ a vector, a matrix.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from torch.nn import functional as torch_f
 from argosy.foundation.errors import UsageError
 from argosy.ops.math.p_norm import p_norm
 from argosy.ops.table import op
-from argosy.ops.traits import Precision
+from argosy.ops.traits import Precision, Record
 
 
 @op(
@@ -211,7 +212,21 @@ def instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon
     return _by_group(x, x.shape[1], weight, bias, epsilon)
 
 
-@op("local_response_norm", types=("lrn(X, n, alpha, beta, k, data_format:NCHW) -> Out, MidOut",))
+@op("lrn", types=("lrn(X, n, alpha, beta, k, data_format:NCHW) -> Out, MidOut",))
+def lrn(
+    x: Tensor, n: int, alpha: float, beta: float, k: float, channel_last: bool = False
+) -> Tensor:
+    """``local_response_norm`` by the sum over neighbours, not their mean."""
+    return local_response_norm.fn(x, n, alpha * n, beta, k, channel_last)
+
+
+def _response_parts(
+    record: Record, x: Any, size: int, alpha: float, beta: float, k: float, channel_last: bool
+) -> Any:
+    return record(lrn, x, size, alpha / size, beta, k, channel_last) if size % 2 else NotImplemented
+
+
+@op("local_response_norm", file_parts=_response_parts)
 def local_response_norm(
     x: Tensor, size: int, alpha: float, beta: float, k: float, channel_last: bool
 ) -> Tensor:
@@ -226,7 +241,7 @@ def normalize(x: Tensor, p: float, axis: int, epsilon: float) -> Tensor:
     return x / p_norm(x, p, axis, keepdim=True).clamp_min(epsilon)
 
 
-@op("spectral_norm")
+@op("spectral_norm", types=("spectral_norm(Weight, U, V, dim, power_iters, eps)",))
 def spectral_norm(
     weight: Tensor, u: Tensor, v: Tensor, dim: int, power_iters: int, epsilon: float
 ) -> Tensor:

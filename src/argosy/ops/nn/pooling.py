@@ -111,7 +111,7 @@ def _pool_type(name: str, form: str = "pool{}d") -> Callable[[Mapping[str, Any]]
     layer="pool2d",
     types=(
         "pool2d(X, ksize, strides, paddings:padding, ceil_mode, data_format:NCHW, "
-        "pooling_type='max', adaptive=False, global_pooling=False, exclusive=True)",
+        "pooling_type='max', adaptive=False, global_pooling=False, exclusive~True)",
         "pool3d",
     ),
 )
@@ -148,7 +148,7 @@ def max_pool(
     type_of=_pool_type("kernel", "max_pool{}d_with_index"),
     precision=Precision.WHITE,
     types=(
-        "max_pool2d_with_index(X, ksize, strides, paddings, -, adaptive=False) -> Out, Mask",
+        "max_pool2d_with_index(X, ksize, strides, paddings, -False, adaptive=False) -> Out, Mask",
         "max_pool3d_with_index",
     ),
 )
@@ -273,7 +273,8 @@ def lp_pool(
     layer="pool2d",
     types=(
         "pool2d(X, ksize, data_format:NCHW, pooling_type='avg', adaptive=True, "
-        "global_pooling=False)",
+        "global_pooling=False, strides~[1, 1], paddings~[0, 0], padding_algorithm~'EXPLICIT', "
+        "ceil_mode~False, exclusive~True)",
         "pool3d",
     ),
 )
@@ -290,7 +291,8 @@ def adaptive_avg_pool(x: Tensor, output_size: Sequence[int], channel_last: bool)
     type_of=_pool_type("output_size", "max_pool{}d_with_index"),
     layer="max_pool2d_with_index",
     types=(
-        "max_pool2d_with_index(X, ksize, adaptive=True) -> Out, Mask",
+        "max_pool2d_with_index(X, ksize, adaptive=True, strides~[1, 1], "
+        "paddings~[0, 0]) -> Out, Mask",
         "max_pool3d_with_index",
     ),
 )

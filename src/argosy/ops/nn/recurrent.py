@@ -6,6 +6,7 @@ candidate for GRU.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +16,11 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from argosy.foundation.errors import UsageError
+from argosy.ops.array.creation import full
+from argosy.ops.array.manipulation import slice_axes, transpose
+from argosy.ops.fluid.shape import shape
 from argosy.ops.table import op
+from argosy.ops.traits import Record
 
 
 @op("simple_rnn_cell")
@@ -100,7 +105,75 @@ def rnn_hold_finished(new: Tensor, old: Tensor, lengths: Tensor, step: int) -> T
     return torch.where(running.to(new.device), new, old)
 
 
-@op("rnn", is_random=True, test_attrs={"is_training": False})
+@op(
+    "time_major_rnn",
+    is_random=True,
+    test_attrs={"is_test": True},
+    types=(
+        "rnn(Input, PreState, WeightList, SequenceLength, mode, num_layers, is_bidirec, "
+        "dropout_prob, is_test, input_size, hidden_size, seed~0) -> "
+        "Out, State*, DropoutState, Reserve",
+    ),
+)
+def time_major_rnn(
+    x: Tensor,
+    states: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    lengths: Tensor | None,
+    mode: str,
+    num_layers: int,
+    is_bidirectional: bool,
+    dropout: float,
+    is_test: bool,
+    input_size: int,
+    hidden_size: int,
+) -> tuple[Tensor, ...]:
+    """As ``rnn`` with the steps in front; of ``weights`` all matrices stand before all biases."""
+    half = len(weights) // 2
+    matrices, biases = weights[:half], weights[half:]
+    pairs = range(0, half, 2)
+    ordered = [w for i in pairs for w in (*matrices[i : i + 2], *biases[i : i + 2])]
+    return rnn.fn(
+        x, states, ordered, lengths, mode, num_layers, is_bidirectional, dropout, not is_test, True
+    )
+
+
+def _file_parts(
+    record: Record,
+    x: Any,
+    states: Sequence[Any],
+    weights: Sequence[Any],
+    lengths: Any,
+    mode: str,
+    num_layers: int,
+    is_bidirectional: bool,
+    dropout: float,
+    is_training: bool,
+    time_major: bool,
+) -> Any:
+    num_stacks = num_layers * (2 if is_bidirectional else 1)
+    if len(weights) != 4 * num_stacks or any(w is None for w in weights):
+        return NotImplemented  # Paddle's operator has no projection
+    hidden = weights[1].shape[1]
+    steps = x if time_major else record(transpose, x, [1, 0, 2])
+    if not states:
+        batch = record(slice_axes, record(shape, steps), [0], [1], [2], [0])
+        first = record(full, [num_stacks, batch, hidden], 0.0, x.raw.dtype, torch.device("cpu"))
+        states = [first] * (2 if mode == "LSTM" else 1)
+    ordered = [w for i in (0, 2) for n in range(num_stacks) for w in weights[4 * n + i :][:2]]
+    out, *final = record(
+        time_major_rnn, steps, list(states), ordered, lengths, mode, num_layers, is_bidirectional,
+        dropout, not is_training, x.shape[-1], hidden
+    )  # fmt: skip
+    return (out if time_major else record(transpose, out, [1, 0, 2]), *final)
+
+
+@op(
+    "rnn",
+    is_random=True,
+    test_attrs={"is_training": False},
+    file_parts=_file_parts,
+)
 def rnn(
     x: Tensor,
     states: Sequence[Tensor],
@@ -134,6 +207,50 @@ def rnn(
         hx = tuple(states) if mode == "LSTM" else states[0]
         return tuple(kernel(x, hx, list(weights), *shape, not time_major))
     return _over_lengths(kernel, x, states, list(weights), lengths, shape, time_major)
+
+
+@op(
+    "packed_lstm",
+    is_random=True,
+    test_attrs={"is_test": True},
+    types=(
+        "cudnn_lstm(Input, InitH, InitC, W, hidden_size, num_layers, is_bidirec, dropout_prob, "
+        "is_test) -> Out, last_h, last_c",
+    ),
+)
+def packed_lstm(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight: Tensor,
+    hidden_size: int,
+    num_layers: int,
+    is_bidirectional: bool,
+    dropout: float,
+    is_test: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """An LSTM over [time, batch, features] whose weights lie in one vector as cuDNN has them: the
+    matrices of all layers and directions, for inputs before those for states, then their biases.
+    """
+    directions = 2 if is_bidirectional else 1
+    rows = 4 * hidden_size
+    shapes: list[tuple[int, ...]] = []
+    for layer in range(num_layers):
+        width = x.shape[-1] if layer == 0 else hidden_size * directions
+        shapes += [(rows, width), (rows, hidden_size)] * directions
+    shapes += [(rows,)] * len(shapes)
+    sizes = [math.prod(shape) for shape in shapes]
+    if weight.numel() != sum(sizes):
+        raise UsageError(
+            f"lstm: {num_layers} layers of width {hidden_size} over {x.shape[-1]} features need "
+            f"{sum(sizes)} weights, but there are {weight.numel()}"
+        )
+    parts = [p.reshape(s) for p, s in zip(torch.split(weight, sizes), shapes, strict=True)]
+    features, options = x.shape[-1], (num_layers, is_bidirectional, dropout, is_test)
+    out, last_h, last_c = time_major_rnn.fn(
+        x, [h, c], parts, None, "LSTM", *options, features, hidden_size
+    )
+    return out, last_h, last_c
 
 
 @op("rnn_layer")

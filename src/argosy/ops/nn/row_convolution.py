@@ -8,7 +8,7 @@ from torch import Tensor
 from argosy.ops.table import op
 
 
-@op("row_conv")
+@op("row_conv", types=("row_conv(X, Filter)",))
 def row_conv(x: Tensor, weight: Tensor) -> Tensor:
     """Sum of ``x[:, t + i] * weight[i]`` for ``x`` [batch, time, width] and ``weight`` [context,
     width]; zeros follow the end.

@@ -55,7 +55,14 @@ def _first(state: Tensor | None, order: Tensor, like: Tensor, width: int) -> Ten
     return like.new_zeros([order.shape[0], width]) if state is None else state[order]
 
 
-@op("dynamic_lstm", rows=Rows.OTHER)
+@op(
+    "dynamic_lstm",
+    rows=Rows.OTHER,
+    types=(
+        "lstm(Input, -, Weight, Bias, H0, C0, use_peepholes, is_reverse, gate_activation, "
+        "cell_activation, candidate_activation) -> Hidden, Cell, BatchGate, BatchCellPreAct",
+    ),
+)
 def dynamic_lstm(
     x: Tensor,
     offsets: Tensor,
@@ -156,7 +163,14 @@ def _clipped(x: Tensor, limit: float) -> Tensor:
     return x.clamp(-limit, limit) if limit else x
 
 
-@op("dynamic_gru", rows=Rows.OTHER)
+@op(
+    "dynamic_gru",
+    rows=Rows.OTHER,
+    types=(
+        "gru(Input, -, Weight, Bias, H0, is_reverse, gate_activation, activation, origin_mode) -> "
+        "Hidden, BatchGate, BatchResetHiddenPrev, BatchHidden",
+    ),
+)
 def dynamic_gru(
     x: Tensor,
     offsets: Tensor,

@@ -1,16 +1,19 @@
 """Updates of the Adam family: rules that correct moving averages for their start at zero.
 
-As in ``updates``, ops work in place on parallel lists. ``step`` is a 0-d float32 tensor that counts
-the steps of all parameters of the call; the op advances it.
+As in ``updates``, ops work in place on parallel lists. ``beta1_pows`` and ``beta2_pows`` hold, for
+each parameter, the decay rate to the power of the next step, in a tensor of one element; the op
+multiplies it by the rate. Parameters whose powers are equal may have one tensor in common: it
+stands in the list for each of them, or once for all.
 """
 
 from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
+from typing import Any
 
 import torch
-from torch import Tensor
 
 from argosy.ops.table import op
 from argosy.ops.training.updates import (
@@ -60,47 +63,77 @@ def _multiplied_up(beta: float, count: int) -> float:
     return value
 
 
-_LATE = torch.full((), 1e9)  # a step count that leaves torch's fused Adam nothing to correct
+Update = Callable[..., None]
+
+
+def by_powers(
+    update: Update,
+    pows: tuple[Tensors, ...],
+    betas: tuple[float, ...],
+    lists: tuple[Tensors, ...],
+    *settings: Any,
+) -> None:
+    """Call ``update(powers, *lists, *settings)`` with the parameters whose powers are equal, then
+    move the powers on by a step. The lists run in parallel; unused ones are empty.
+    """
+    for own in pows:
+        if len(own) > 1 and len(set(map(id, own))) > 1:
+            _by_single_powers(update, pows, betas, lists, *settings)
+            return
+    powers = [own[0].item() for own in pows]
+    update(powers, *lists, *settings)
+    for i, own in enumerate(pows):
+        own[0].fill_(powers[i] * betas[i])  # as exact as mul_, at half its cost
+
+
+def _by_single_powers(
+    update: Update,
+    pows: tuple[Tensors, ...],
+    betas: tuple[float, ...],
+    lists: tuple[Tensors, ...],
+    *settings: Any,
+) -> None:
+    alike: dict[tuple[float, ...], list[int]] = {}
+    for index, one in enumerate(zip(*pows, strict=True)):
+        alike.setdefault(tuple(t.item() for t in one), []).append(index)
+    for powers, members in alike.items():
+        chosen = [[own[i] for i in members] if own else own for own in lists]
+        update(list(powers), *chosen, *settings)
+    for own, beta in zip(pows, betas, strict=True):
+        for tensor in {id(t): t for t in own}.values():
+            tensor.mul_(beta)
+
+
+# A step count that leaves torch's fused Adam nothing to correct.
+_LATE = torch.full((), 1e9)
+
+
+def _late(params: Tensors) -> Tensors:
+    late = _LATE if params[0].is_cpu else _LATE.to(params[0].device)
+    return [late] * len(params)
 
 
 def _corrected(
-    step: Tensor,
-    dtype: torch.dtype,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    epsilon: float,
-    plain_epsilon: bool = False,
-) -> tuple[Tensor, float, float]:
-    """The step count, rate and epsilon for torch's fused Adam such that it computes what Paddle
+    powers: list[float], lr: float, epsilon: float, plain_epsilon: bool = False
+) -> tuple[float, float]:
+    """The rate and the epsilon with which an Adam that corrects nothing computes what Paddle
     does.
-
-    On CPU the bias correction goes into rate and epsilon, with Paddle's powers; elsewhere it is
-    left to the kernel, because reading the step count would wait for the device.
     """
-    if not step.is_cpu:
-        step.add_(1.0)
-        return (
-            step,
-            lr,
-            epsilon / math.sqrt(1.0 - power(beta2, step.item(), dtype))
-            if plain_epsilon
-            else epsilon,
-        )
-    count = step.item() + 1.0
-    step.fill_(count)  # a third of the cost of add_
-    root = math.sqrt(1.0 - power(beta2, count, dtype))
-    return (
-        _LATE,
-        lr * root / (1.0 - power(beta1, count, dtype)),
-        epsilon if plain_epsilon else epsilon * root,
-    )
+    power1, power2 = powers
+    root = math.sqrt(1.0 - power2)
+    return lr * root / (1.0 - power1), epsilon if plain_epsilon else epsilon * root
+
+
+def _ahead(powers: list[float], beta1: float, beta2: float, lead: float) -> list[float]:
+    """The powers ``lead`` steps later."""
+    return [powers[0] * beta1**lead, powers[1] * beta2**lead]
 
 
 @op(
     "adam_",
     types=("adam", "merged_adam"),
-    mutates=("params", "moment1s", "moment2s", "moment2_maxs", "step"),
+    mutates=("params", "moment1s", "moment2s", "moment2_maxs", "beta1_pows", "beta2_pows"),
+    alike=("beta1_pows", "beta2_pows"),
     is_fused=True,
 )
 def adam_(
@@ -109,7 +142,8 @@ def adam_(
     moment1s: Tensors,
     moment2s: Tensors,
     moment2_maxs: Tensors,
-    step: Tensor,
+    beta1_pows: Tensors,
+    beta2_pows: Tensors,
     lr: float,
     beta1: float,
     beta2: float,
@@ -117,24 +151,41 @@ def adam_(
     weight_decay: float = 0.0,
     amsgrad: bool = False,
     plain_epsilon: bool = False,
+    lead: float = 0.0,
 ) -> Tensors:
     """``weight_decay`` is coupled (added to the gradient); ``moment2_maxs`` is empty unless
     ``amsgrad``.
 
     ``plain_epsilon`` is added to the root of the second moment as it is, else to the root corrected
-    for its start from zero.
+    for its start from zero. The correction is ``lead`` steps ahead of the powers.
     """
     dtype = params[0].dtype
-    beta1, beta2 = rounded(beta1, dtype), rounded(beta2, dtype)
-    late, lr, epsilon = _corrected(step, dtype, lr, beta1, beta2, epsilon, plain_epsilon)
+    betas = beta1, beta2 = rounded(beta1, dtype), rounded(beta2, dtype)
+    by_powers(
+        _adam, (beta1_pows, beta2_pows), betas,
+        (params, grads, moment1s, moment2s, moment2_maxs),
+        lr, beta1, beta2, epsilon, weight_decay, amsgrad, plain_epsilon, lead,
+    )  # fmt: skip
+    return params
+
+
+def _adam(
+    powers: list[float],
+    params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, moment2_maxs: Tensors,
+    lr: float, beta1: float, beta2: float, epsilon: float,
+    weight_decay: float, amsgrad: bool, plain_epsilon: bool, lead: float,
+) -> None:  # fmt: skip
+    if lead:
+        powers = _ahead(powers, beta1, beta2, lead)
+    lr, epsilon = _corrected(powers, lr, epsilon, plain_epsilon)
 
     def fused(
         params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors
     ) -> None:
         torch._fused_adam_(
-            params, grads, moment1s, moment2s, maxs, [late] * len(params), lr=lr, beta1=beta1,
-            beta2=beta2,
-            weight_decay=weight_decay, eps=epsilon, amsgrad=amsgrad, maximize=False,
+            params, grads, moment1s, moment2s, maxs, _late(params),
+            lr=lr, beta1=beta1, beta2=beta2, weight_decay=weight_decay, eps=epsilon,
+            amsgrad=amsgrad, maximize=False,
         )  # fmt: skip
 
     def plain(
@@ -145,7 +196,6 @@ def adam_(
         _move(params, grads, moment1s, moment2s, maxs, lr, beta1, beta2, epsilon)
 
     by_size(fused, plain, params, grads, moment1s, moment2s, moment2_maxs)
-    return params
 
 
 def _move(
@@ -165,7 +215,8 @@ def _move(
 @op(
     "adamw_",
     types=("adamw",),
-    mutates=("params", "moment1s", "moment2s", "moment2_maxs", "step"),
+    mutates=("params", "moment1s", "moment2s", "moment2_maxs", "beta1_pows", "beta2_pows"),
+    alike=("beta1_pows", "beta2_pows"),
     is_fused=True,
 )
 def adamw_(
@@ -174,18 +225,36 @@ def adamw_(
     moment1s: Tensors,
     moment2s: Tensors,
     moment2_maxs: Tensors,
-    step: Tensor,
+    beta1_pows: Tensors,
+    beta2_pows: Tensors,
     lr: float,
     beta1: float,
     beta2: float,
     epsilon: float,
     weight_decay: float = 0.0,
     amsgrad: bool = False,
+    lead: float = 0.0,
 ) -> Tensors:
     """Adam that first shrinks the parameters by the factor 1 - lr·weight_decay."""
     dtype = params[0].dtype
-    beta1, beta2 = rounded(beta1, dtype), rounded(beta2, dtype)
-    late, rate, epsilon = _corrected(step, dtype, lr, beta1, beta2, epsilon)
+    betas = beta1, beta2 = rounded(beta1, dtype), rounded(beta2, dtype)
+    by_powers(
+        _adamw, (beta1_pows, beta2_pows), betas,
+        (params, grads, moment1s, moment2s, moment2_maxs),
+        lr, beta1, beta2, epsilon, weight_decay, amsgrad, lead,
+    )  # fmt: skip
+    return params
+
+
+def _adamw(
+    powers: list[float],
+    params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, moment2_maxs: Tensors,
+    lr: float, beta1: float, beta2: float, epsilon: float,
+    weight_decay: float, amsgrad: bool, lead: float,
+) -> None:  # fmt: skip
+    if lead:
+        powers = _ahead(powers, beta1, beta2, lead)
+    rate, epsilon = _corrected(powers, lr, epsilon)
     # The kernel multiplies decay by its rate, which holds the bias correction too.
     decay = weight_decay * lr / rate if rate else 0.0
 
@@ -193,9 +262,9 @@ def adamw_(
         params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors
     ) -> None:
         torch._fused_adamw_(
-            params, grads, moment1s, moment2s, maxs, [late] * len(params), lr=rate, beta1=beta1,
-            beta2=beta2,
-            weight_decay=decay, eps=epsilon, amsgrad=amsgrad, maximize=False,
+            params, grads, moment1s, moment2s, maxs, _late(params),
+            lr=rate, beta1=beta1, beta2=beta2, weight_decay=decay, eps=epsilon, amsgrad=amsgrad,
+            maximize=False,
         )  # fmt: skip
 
     def plain(
@@ -205,41 +274,53 @@ def adamw_(
         _move(params, grads, moment1s, moment2s, maxs, rate, beta1, beta2, epsilon)
 
     by_size(fused, plain, params, grads, moment1s, moment2s, moment2_maxs)
-    return params
 
 
-@op("adamax_", types=("adamax",), mutates=("params", "moments", "inf_norms", "step"))
+@op(
+    "adamax_",
+    types=("adamax",),
+    mutates=("params", "moments", "inf_norms", "beta1_pows"),
+    alike=("beta1_pows",),
+)
 def adamax_(
     params: Tensors,
     grads: Tensors,
     moments: Tensors,
     inf_norms: Tensors,
-    step: Tensor,
+    beta1_pows: Tensors,
     lr: float,
     beta1: float,
     beta2: float,
     epsilon: float,
 ) -> Tensors:
     """``epsilon`` is added to the decayed norm, before it is compared with the gradient."""
-    dtype = params[0].dtype
-    step.add_(1.0)
-    correction = 1.0 - power(rounded(beta1, dtype), step.item(), dtype)
+    beta = rounded(beta1, params[0].dtype)
     beta1, beta2 = single(beta1), single(beta2)
     decay_average_(moments, grads, beta1)
     torch._foreach_mul_(inf_norms, beta2)
     torch._foreach_add_(inf_norms, epsilon)
     torch._foreach_maximum_(inf_norms, torch._foreach_abs(grads))
-    torch._foreach_addcdiv_(params, moments, inf_norms, -lr / correction)
+
+    def update(powers: list[float], params: Tensors, moments: Tensors, inf_norms: Tensors) -> None:
+        torch._foreach_addcdiv_(params, moments, inf_norms, -lr / (1.0 - powers[0]))
+
+    by_powers(update, (beta1_pows,), (beta,), (params, moments, inf_norms))
     return params
 
 
-@op("lamb_", types=("lamb",), mutates=("params", "moment1s", "moment2s", "step"))
+@op(
+    "lamb_",
+    types=("lamb",),
+    mutates=("params", "moment1s", "moment2s", "beta1_pows", "beta2_pows"),
+    alike=("beta1_pows", "beta2_pows"),
+)
 def lamb_(
     params: Tensors,
     grads: Tensors,
     moment1s: Tensors,
     moment2s: Tensors,
-    step: Tensor,
+    beta1_pows: Tensors,
+    beta2_pows: Tensors,
     lr: float,
     beta1: float,
     beta2: float,
@@ -252,26 +333,30 @@ def lamb_(
     is decay).
 
     Unless ``corrects``, the moments are taken as they are, without correction for their start from
-    zero, and ``step`` stays.
+    zero, and the powers stay.
     """
     beta1, beta2 = single(beta1), single(beta2)
-    if corrects:
-        step.add_(1.0)
-    count, dtype = step.item(), params[0].dtype
     decay_average_(moment1s, grads, beta1)
     decay_average_square_(moment2s, grads, beta2)
-    scale = torch._foreach_div(moment2s, 1.0 - power(beta2, count, dtype) if corrects else 1.0)
-    torch._foreach_sqrt_(scale)
-    torch._foreach_add_(scale, epsilon)
-    directions = torch._foreach_div(moment1s, 1.0 - power(beta1, count, dtype) if corrects else 1.0)
-    torch._foreach_div_(directions, scale)
-    torch._foreach_add_(directions, params, alpha=weight_decay)
-    if weight_decay > 0.0 or always_adapt:
-        norms = zip(torch._foreach_norm(params), torch._foreach_norm(directions), strict=True)
-        torch._foreach_mul_(
-            directions, [torch.where((p > 0) & (d > 0), p / d, 1.0) for p, d in norms]
-        )
-    torch._foreach_add_(params, directions, alpha=-lr)
+
+    def update(powers: list[float], params: Tensors, moment1s: Tensors, moment2s: Tensors) -> None:
+        scale = torch._foreach_div(moment2s, 1.0 - powers[1])
+        torch._foreach_sqrt_(scale)
+        torch._foreach_add_(scale, epsilon)
+        directions = torch._foreach_div(moment1s, 1.0 - powers[0])
+        torch._foreach_div_(directions, scale)
+        torch._foreach_add_(directions, params, alpha=weight_decay)
+        if weight_decay > 0.0 or always_adapt:
+            norms = zip(torch._foreach_norm(params), torch._foreach_norm(directions), strict=True)
+            torch._foreach_mul_(
+                directions, [torch.where((p > 0) & (d > 0), p / d, 1.0) for p, d in norms]
+            )
+        torch._foreach_add_(params, directions, alpha=-lr)
+
+    if corrects:
+        by_powers(update, (beta1_pows, beta2_pows), (beta1, beta2), (params, moment1s, moment2s))
+    else:
+        update([0.0, 0.0], params, moment1s, moment2s)
     return params
 
 

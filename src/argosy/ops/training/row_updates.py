@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from argosy.ops.table import op
-from argosy.ops.training.adam_updates import power
+from argosy.ops.training.adam_updates import by_powers
 from argosy.ops.training.updates import Tensors, rounded
 from argosy.ops.traits import SparseGradients
 
@@ -63,7 +63,8 @@ def adam_rows_(
     moment1: Tensor,
     moment2: Tensor,
     moment2_max: Tensor | None,
-    step: Tensor,
+    power1: float,
+    power2: float,
     lr: float,
     beta1: float,
     beta2: float,
@@ -71,10 +72,10 @@ def adam_rows_(
     weight_decay: float = 0.0,
     plain_epsilon: bool = False,
 ) -> Tensor:
-    """Adam's lazy mode; ``rows`` must not repeat. ``weight_decay`` is decoupled. ``step`` is only
-    read.
+    """Adam's lazy mode; ``rows`` must not repeat. ``weight_decay`` is decoupled; ``power1`` and
+    ``power2`` are those of the decay rates by which the moments are corrected.
     """
-    count, dtype = step.item(), param.dtype
+    dtype = param.dtype
     beta1, beta2 = rounded(beta1, dtype), rounded(beta2, dtype)
     m = moment1.index_select(0, rows).mul_(beta1).add_(values, alpha=1.0 - beta1)
     v = moment2.index_select(0, rows).mul_(beta2).addcmul_(values, values, value=1.0 - beta2)
@@ -84,15 +85,13 @@ def adam_rows_(
         v = torch.maximum(v, moment2_max.index_select(0, rows))
         moment2_max.index_copy_(0, rows, v)
     old = param.index_select(0, rows).mul_(1.0 - lr * weight_decay)
-    correction = 1.0 - power(beta2, count, dtype)
+    correction = 1.0 - power2
     scale = (
         v.div(correction)
         .sqrt_()
         .add_(epsilon / math.sqrt(correction) if plain_epsilon else epsilon)
     )
-    return param.index_copy_(
-        0, rows, old.addcdiv_(m, scale, value=-lr / (1.0 - power(beta1, count, dtype)))
-    )
+    return param.index_copy_(0, rows, old.addcdiv_(m, scale, value=-lr / (1.0 - power1)))
 
 
 # The same for lists of parameters whose gradients are torch tensors with one sparse dimension; a
@@ -118,7 +117,8 @@ def adagrad_sparse_(
 
 @op(
     "adam_sparse_",
-    mutates=("params", "moment1s", "moment2s", "moment2_maxs", "step"),
+    mutates=("params", "moment1s", "moment2s", "moment2_maxs", "beta1_pows", "beta2_pows"),
+    alike=("beta1_pows", "beta2_pows"),
     sparse_gradients=SparseGradients.TAKEN,
 )
 def adam_sparse_(
@@ -127,7 +127,8 @@ def adam_sparse_(
     moment1s: Tensors,
     moment2s: Tensors,
     moment2_maxs: Tensors,
-    step: Tensor,
+    beta1_pows: Tensors,
+    beta2_pows: Tensors,
     lr: float,
     beta1: float,
     beta2: float,
@@ -136,14 +137,22 @@ def adam_sparse_(
     lead: float = 0.0,
     plain_epsilon: bool = False,
 ) -> Tensors:
-    """Adam's lazy mode; advances ``step``. The bias correction is ``lead`` steps ahead of it."""
-    step.add_(1.0)
-    ahead = step + lead
-    for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
-        largest = moment2_maxs[i] if moment2_maxs else None
-        adam_rows_.fn(
-            param, *split_rows(grad), moment1s[i], moment2s[i], largest, ahead, lr, beta1, beta2,
-            epsilon, weight_decay,
-            plain_epsilon,
-        )  # fmt: skip
+    """Adam's lazy mode; the powers move on by a step. The bias correction is ``lead`` steps ahead
+    of them.
+    """
+    betas = rounded(beta1, params[0].dtype), rounded(beta2, params[0].dtype)
+
+    def update(
+        powers: list[float],
+        params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors,
+    ) -> None:  # fmt: skip
+        ahead = [p * b**lead for p, b in zip(powers, betas, strict=True)]
+        for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
+            adam_rows_.fn(
+                param, *split_rows(grad), moment1s[i], moment2s[i], maxs[i] if maxs else None,
+                *ahead, lr, beta1, beta2, epsilon, weight_decay, plain_epsilon,
+            )  # fmt: skip
+
+    lists = params, grads, moment1s, moment2s, moment2_maxs
+    by_powers(update, (beta1_pows, beta2_pows), betas, lists)
     return params

@@ -142,12 +142,6 @@ def count_to_(step: Tensor, limit: int) -> Tensor:
     return (step == 0).reshape(1)
 
 
-@op("shift_step_", mutates=("step",))
-def shift_step_(step: Tensor, by: float) -> Tensor:
-    """Move a step count without a step."""
-    return step.add_(by)
-
-
 @op("sgd_", types=("sgd",), mutates=("params",), is_fused=True)
 def sgd_(params: Tensors, grads: Tensors, lr: float, weight_decay: float = 0.0) -> Tensors:
     def fused(params: Tensors, grads: Tensors) -> None:

@@ -198,7 +198,7 @@ def add_variable(block: Block, node: Node) -> None:
         raise fields["name"].refused("a name that the block does not have yet")
     own = fields.get("parameter")
     dtype = dtype_of(fields["dtype"])
-    shape = _shape(fields["shape"], dtype, lowest=-1 if own is None else 0)
+    shape = shape_of(fields["shape"], dtype, lowest=-1 if own is None else 0)
     first, second = samples(shape, dtype)
     stops, lod = fields["stop_gradient"].flag(), tuple(fields["lod"].names())
     keeps, is_data = fields["persistable"].flag(), fields["is_data"].flag()
@@ -207,16 +207,17 @@ def add_variable(block: Block, node: Node) -> None:
             block, name, first, second, persistable=keeps, stop_gradient=stops, is_data=is_data,
             lod=lod
         )  # fmt: skip
-        _add(block, made, node)
+        add(block, made, node)
         return
     settings = own.fields(("rate", "need_clip"))
     parameter = Parameter(block, name, first, not stops)
     parameter.optimize_attr = {"learning_rate": settings["rate"].number()}
     parameter.need_clip = settings["need_clip"].flag()
-    _add(block, parameter, node)
+    add(block, parameter, node)
 
 
-def _add(block: Block, variable: Variable, node: Node) -> None:
+def add(block: Block, variable: Variable, node: Node) -> None:
+    """Add a variable that ``node`` describes to ``block``."""
     try:
         block.add_variable(variable)
     except ProgramError as error:
@@ -227,7 +228,8 @@ def dtype_of(node: Node) -> torch.dtype:
     return _DTYPES[node.choice(tuple(_DTYPES))]
 
 
-def _shape(node: Node, dtype: torch.dtype, lowest: int) -> list[int]:
+def shape_of(node: Node, dtype: torch.dtype, lowest: int) -> list[int]:
+    """The shape that a file declares."""
     items = node.items()
     shape = [item.integer(lowest, _LARGEST_TENSOR) for item in items]
     size = math.prod(OTHER_STAND_IN if n < 0 else n for n in shape)

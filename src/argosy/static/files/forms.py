@@ -102,6 +102,31 @@ def _cond(operator: Operator, named: dict[str, Any]) -> str:
     return _problem_of_blocks(operator, branches)
 
 
+def _pylayer(operator: Operator, named: dict[str, Any]) -> str:
+    args, blocks = operator.args, [named.get("forward")]
+    if len(args) != 2 or not all(_are_refs(a) for a in args):
+        return "must have its inputs and what its blocks read"
+    if set(named) == {"forward"}:
+        return _problem_of_blocks(operator, blocks)
+    if set(named) != {"forward", "backward", "grads", "taken"}:
+        return "must have a forward block, and a backward block with what it takes and gives"
+    problem = _problem_of_blocks(operator, blocks)
+    backward, grads, taken = named["backward"], named["grads"], named["taken"]
+    if problem or not isinstance(backward, SubBlock):
+        return problem or "must have a backward block"
+    block = operator.block.program.blocks[backward.index : backward.index + 1]
+    known = {v.name for b in block for v in b.vars.values() if v.is_data}
+    if not isinstance(grads, list) or not known.issuperset(grads):
+        return "must give its backward block gradients"
+    if len(grads) != len(operator.out[0]) or len(set(grads)) != len(grads):
+        return "must have a gradient for each of its results"
+    places = range(len(args[0]))
+    if not isinstance(taken, list) or len(taken) != len(backward.results):
+        return "must say whose gradients its backward block gives"
+    is_sorted = taken == sorted(set(taken)) and all(i in places for i in taken)
+    return "" if is_sorted else "must name each of its inputs once at most"
+
+
 def _while(operator: Operator, named: dict[str, Any]) -> str:
     if (
         len(operator.args) != 2
@@ -221,6 +246,7 @@ _FORMS: dict[str, Callable[[Operator, dict[str, Any]], str]] = {
     "backward": _backward,
     "cond": _cond,
     "while": _while,
+    "pylayer": _pylayer,
     "print": _print,
     "assert": _assert,
     "no_value": _no_value,

@@ -1,9 +1,9 @@
 """Programs for inference: pruned to what is fetched, as bytes and as files.
 
 The prefix form of Paddle 2 is ``prefix.pdmodel`` and ``prefix.pdiparams``; the folder form of 1.x
-is ``__model__`` and a file per variable, or one for all. The program is in the format of
-``files.programs``, with the names to feed and to fetch beside it; variables are in that of
-``files.variables``.
+is ``__model__`` and a file per variable, or one for all. The program is in Paddle's format
+(``files.paddle``), or in that of ``files.programs`` where it has no form in Paddle's, with the
+names to feed and to fetch; variables are in that of ``files.variables``.
 """
 
 from __future__ import annotations
@@ -21,13 +21,26 @@ from argosy.foundation.errors import (
 )
 from argosy.framework import io
 from argosy.static.files import programs
-from argosy.static.files.variables import is_persistable, load_vars, save_vars
+from argosy.static.files.paddle import write as paddle_files
+from argosy.static.files.variables import (
+    is_persistable,
+    load_vars,
+    read_vars,
+    save_vars,
+    store_vars,
+    valid_program,
+)
+from argosy.static.ir.operator import Operator, Ref
 from argosy.static.ir.program import Program
+from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.ir.variable import Variable
 from argosy.static.ir.verify import check_pass, unwritten
-from argosy.static.lower import feed, fetch
-from argosy.static.lower.lowering import pruned
-from argosy.static.record.recorder import default_main_program
+from argosy.static.lower import feed
+from argosy.static.lower.pruning import only_needed
+
+
+class UnknownOption(NotSupported, ValueError):
+    """A call has an option that it does not know."""
 
 
 def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> Program:
@@ -42,6 +55,11 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
             f"normalize_program: program must be a Program, but received {type(program).__name__}"
         )
     feeds, fetches = variables("feed_vars", feed_vars), variables("fetch_vars", fetch_vars)
+    if keeps_auc(program):
+        warnings.warn(
+            "Be sure that you have set auc states to 0 before saving inference model.",
+            stacklevel=2,
+        )
     out = program.clone(for_test=True)
     out.readers = []  # what an inference program computes with is fed
     if skips_pruning:
@@ -70,18 +88,9 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
     return out
 
 
-def only_needed(program: Program, feeds: list[str], fetches: list[str]) -> Program:
-    """Leave in ``program`` what computes ``fetches`` from ``feeds``; returns it."""
-    block = program.global_block()
-    given = feed.with_offsets(block, feeds)
-    targets, _ = fetch.with_offsets(block, fetches, given, block.ops)
-    block.ops = pruned(block.ops, targets, given)
-    used = {n for o in block.ops for n in (*o.input_arg_names, *o.output_arg_names)}
-    used |= {*targets, *given}
-    block.vars = {name: v for name, v in block.vars.items() if name in used}
-    program.empty_unreached_blocks()
-    program.changed()
-    return program
+def keeps_auc(program: Program) -> bool:
+    """Whether a program counts an AUC over its runs, which its variables then hold."""
+    return any(operator.type == "auc" for operator in program.global_block().ops)
 
 
 # -- as bytes
@@ -100,9 +109,12 @@ def serialize_persistables(
     """What the current scope holds for the program for inference, as bytes; None where it keeps
     nothing.
     """
-    program = normalize_program(
-        _program_of("serialize_persistables", kwargs), feed_vars, fetch_vars
-    )
+    program = _program_of("serialize_persistables", kwargs)
+    return persistables_as_bytes(normalize_program(program, feed_vars, fetch_vars), executor)
+
+
+def persistables_as_bytes(program: Program, executor: Any) -> bytes | None:
+    """What the current scope holds for ``program``, as bytes; None where it keeps nothing."""
     kept = persistables(program)
     return save_vars(executor, None, program, kept) if kept else None
 
@@ -116,6 +128,11 @@ def deserialize_persistables(program: Program, data: bytes | None, executor: Any
     """Fill the variables of ``program`` in the current scope from bytes of
     ``serialize_persistables``.
     """
+    if not isinstance(program, Program):
+        raise DtypeError(
+            "deserialize_persistables: program must be a Program, but received "
+            f"{type(program).__name__}"
+        )
     kept = persistables(program)
     if kept:
         load_vars(executor, None, program, kept, filename=data)
@@ -147,16 +164,19 @@ def save_inference_model(
     """Write what ``fetch_vars`` need, with the values of the current scope, to ``path_prefix``
     .pdmodel and .pdiparams.
     """
-    program = kwargs.pop("program", None) or default_main_program()
+    program = valid_program("static.save_inference_model", kwargs.pop("program", None))
     if set(kwargs) - {"clip_extra", "legacy_format"}:
         raise NotSupported(
             f"static.save_inference_model: options {sorted(kwargs)} are not supported"
         )
-    if not os.path.basename(path_prefix):
+    if not isinstance(path_prefix, str) or not os.path.basename(path_prefix):
         raise UsageError(
             "static.save_inference_model: the path must be folder/prefix, but received "
             f"{path_prefix!r}"
         )
+    for path in (f"{path_prefix}.pdmodel", f"{path_prefix}.pdiparams"):
+        if os.path.isdir(path):
+            raise UsageError(f"static.save_inference_model: {path!r} is an existing directory")
     folder, name = os.path.split(path_prefix)
     write_model(
         folder, f"{name}.pdmodel", f"{name}.pdiparams", feed_vars, fetch_vars, executor, program
@@ -172,19 +192,40 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
     """
     model, params = kwargs.pop("model_filename", None), kwargs.pop("params_filename", None)
     if kwargs:
-        raise NotSupported(
+        raise UnknownOption(
             f"static.load_inference_model: options {sorted(kwargs)} are not supported"
+        )
+    if path_prefix is not None and not isinstance(path_prefix, str):
+        raise UsageError(
+            "static.load_inference_model: path_prefix must be a string or None, but received "
+            f"{type(path_prefix).__name__}"
         )
     if path_prefix is None:
         if not isinstance(model, bytes):
             raise UsageError(
                 "static.load_inference_model: with path_prefix=None, model_filename must be bytes"
             )
-        return read_model(model, "the model", None, params, executor)
+        return with_marks(read_model(model, "the model", None, params, executor))
     if model is not None or params is not None:  # the names of files in the folder ``path_prefix``
-        return read_folder(path_prefix, model, params, executor)
+        return with_marks(read_folder(path_prefix, model, params, executor))
     folder, name = os.path.split(path_prefix)
-    return read_folder(folder, f"{name}.pdmodel", f"{name}.pdiparams", executor)
+    return with_marks(read_folder(folder, f"{name}.pdmodel", f"{name}.pdiparams", executor))
+
+
+def with_marks(model: list[Any]) -> list[Any]:
+    """What was read, with the operators in the program by which scripts know what is fed and
+    fetched.
+    """
+    program, feeds, fetches = model
+    block = program.global_block()
+    fed = [Operator(block, "feed", None, (), {"col": i}, Ref(n)) for i, n in enumerate(feeds)]
+    fetched = [
+        Operator(block, "fetch", None, (Ref(v.name),), {"col": i}, [])
+        for i, v in enumerate(fetches)
+    ]
+    block.ops = [*fed, *block.ops, *fetched]
+    program.changed()
+    return model
 
 
 def write_model(
@@ -217,17 +258,29 @@ def write_model(
 
 
 def read_folder(
-    folder: str, model_filename: str | None, params_filename: str | None, executor: Any
+    folder: str,
+    model_filename: str | None,
+    params_filename: str | None,
+    executor: Any,
+    scope: Scope | None = None,
 ) -> list[Any]:
-    """Read a program for inference and its variables from files of a folder."""
+    """Read a program for inference and its variables from files of a folder, into ``scope`` or the
+    current one.
+    """
     path = os.path.join(folder, model_filename or "__model__")
     if not os.path.isfile(path):
+        programs.refuse_json(path)
         raise CheckpointError(f"load_inference_model: there is no file {path!r}")
-    return read_model(load_from_file(path), repr(path), folder, params_filename, executor)
+    return read_model(load_from_file(path), repr(path), folder, params_filename, executor, scope)
 
 
 def read_model(
-    data: bytes, source: str, folder: str | None, params: Any, executor: Any
+    data: bytes,
+    source: str,
+    folder: str | None,
+    params: Any,
+    executor: Any,
+    scope: Scope | None = None,
 ) -> list[Any]:
     program, extra = programs.loads(data, source)
     if "fetches" not in extra:
@@ -239,18 +292,26 @@ def read_model(
     )
     kept = persistables(program)
     if kept:
-        load_vars(executor, folder, program, kept, filename=params)
+        values = read_vars(folder, program, kept, filename=params)
+        store_vars(values, scope or global_scope(), getattr(executor, "_device", None))
     block = program.global_block()
     return [program, feeds, [block.var(name) for name in fetches]]
 
 
 def packed(normal: Program, feed_vars: Any, fetch_vars: Any) -> bytes:
-    """A normalized program as bytes, with the names to feed and to fetch."""
-    names = {
-        "feeds": [v.name for v in variables("feed_vars", feed_vars)],
-        "fetches": [v.name for v in variables("fetch_vars", fetch_vars)],
-    }
-    return programs.dumps(normal, names)
+    """A normalized program as bytes, with the names to feed and to fetch: in Paddle's format, or
+    in our own where an operator has no form in that.
+    """
+    feeds = [v.name for v in variables("feed_vars", feed_vars)]
+    fetches = [v.name for v in variables("fetch_vars", fetch_vars)]
+    try:
+        return paddle_files.dumps(normal, feeds, fetches)
+    except paddle_files.Unwritable as error:
+        warnings.warn(
+            f"the program is saved in argosy's own format, which Paddle does not read: {error}",
+            stacklevel=4,
+        )
+    return programs.dumps(normal, {"feeds": feeds, "fetches": fetches})
 
 
 def persistables(program: Program) -> list[Variable]:
@@ -262,7 +323,7 @@ def variables(argument: str, value: Any) -> Sequence[Variable]:
     items = list(value) if isinstance(value, (list, tuple)) else [value]
     for item in items:
         if not isinstance(item, Variable):
-            raise UsageError(
+            raise DtypeError(
                 f"{argument} must be a Variable or a list of them, but received "
                 f"{type(item).__name__}"
             )
@@ -270,7 +331,7 @@ def variables(argument: str, value: Any) -> Sequence[Variable]:
 
 
 def _program_of(call: str, options: dict[str, Any]) -> Program:
-    program = options.pop("program", None) or default_main_program()
+    program = valid_program(call, options.pop("program", None))
     if set(options) - {"legacy_format"}:
         raise UsageError(f"{call}: unknown options {sorted(options)}")
     return program

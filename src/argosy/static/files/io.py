@@ -20,7 +20,6 @@ from argosy.static.files import programs
 from argosy.static.files.inference import persistables, save_to_file
 from argosy.static.files.variables import (
     ShapeMismatch,
-    counts_of,
     file_of,
     is_belong_to_optimizer,
     is_parameter,
@@ -30,7 +29,6 @@ from argosy.static.files.variables import (
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.ir.variable import Parameter, Variable
-from argosy.static.record.step_counts import step_powers, with_counts, written_powers
 from argosy.tensor.engine import wrap
 
 _SUFFIXES = (".pdparams", ".pdopt", ".pdmodel")
@@ -62,7 +60,6 @@ def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -
     for variable in persistables(program):
         array = np.array(global_scope().holding(variable.name).get_tensor())
         (parameters if isinstance(variable, Parameter) else others)[variable.name] = array
-    others.update(written_powers(program, global_scope()))
     for suffix, arrays in ((".pdparams", parameters), (".pdopt", others)):
         with io._writing(os.path.realpath(model_path + suffix)) as file:
             pickles.dump(
@@ -82,12 +79,11 @@ def load(program: Program, model_path: str, executor: Any = None, var_list: Any 
     if not os.path.isfile(prefix + ".pdparams") and os.path.exists(model_path):
         _load_variables(program, model_path, executor, var_list)
         return
-    values = {
+    state = {
         name: value
         for name, value in load_program_state(model_path).items()
         if isinstance(value, np.ndarray)
     }
-    state = with_counts(program, values, "static.load")
     wanted = persistables(program) if var_list is None else list(var_list)
     for variable in wanted:
         if variable.name not in state:
@@ -103,20 +99,11 @@ def load(program: Program, model_path: str, executor: Any = None, var_list: Any 
 def _load_variables(program: Program, path: str, executor: Any, var_list: Any) -> None:
     if os.path.isdir(path):
         there = set(_files_below(path))
-        counts = step_powers(program)
-        chosen = [
-            v
-            for v in persistables(program)
-            if v.name in there or there.issuperset(counts.get(v.name, [""]))
-        ]
+        chosen = [v for v in persistables(program) if v.name in there]
         if var_list is not None:
             wanted = {v.name for v in var_list}
             chosen = [v for v in chosen if v.name in wanted]
-        unused = sorted(
-            there
-            - {v.name for v in chosen}
-            - {name for powers in counts.values() for name in powers}
-        )
+        unused = sorted(there - {v.name for v in chosen})
         if unused and var_list is None:
             warnings.warn(
                 f"static.load: the program has no variables for the files {unused} of {path!r}",
@@ -137,7 +124,7 @@ def load_program_state(
 ) -> dict[str, np.ndarray]:
     """The values in the files of ``save``, or in the folder or file of ``save_vars``, by name."""
     prefix = _prefix(model_path)
-    names = None if var_list is None else _names_in_files(prefix, list(var_list))
+    names = None if var_list is None else _names(var_list)
     if os.path.isfile(prefix + ".pdparams"):
         state = _pickled_state(prefix)
     elif os.path.isdir(model_path):
@@ -164,20 +151,16 @@ def load_program_state(
     return {name: state[name] for name in names}
 
 
-def _names_in_files(prefix: str, variables: list[Any]) -> list[str]:
-    """The names under which files have the values of ``variables``: Paddle's powers for the step
-    counts in a file without names.
-    """
+def _names(variables: Iterable[Any]) -> list[str]:
+    names = []
     for variable in variables:
         if not isinstance(variable, Variable):
             raise DtypeError(
                 "static.load_program_state: var_list must hold variables, but received "
                 f"{type(variable).__name__}"
             )
-    if not os.path.isfile(prefix):
-        return [v.name for v in variables]
-    counts = counts_of(variables)
-    return sorted({name for v in variables for name in counts.get(v.name, (v.name,))})
+        names.append(variable.name)
+    return names
 
 
 def state_dict(program: Program, mode: str = "all", scope: Scope | None = None) -> dict[str, Any]:
@@ -216,11 +199,8 @@ def set_state_dict(program: Program, state_dict: Any, scope: Scope | None = None
         )
     names = state_dict.get(io.NAME_TABLE, {})
     given = {names.get(key, key): v for key, v in state_dict.items() if key != io.NAME_TABLE}
-    powers = {name for found in step_powers(program).values() for name in found}
     variables = {v.name: v for v in program.list_vars()}
-    for name, value in with_counts(program, given, "Program.set_state_dict").items():
-        if name in powers:
-            continue
+    for name, value in given.items():
         try:
             if name not in variables:
                 raise UsageError("the program has no such variable")
@@ -233,11 +213,10 @@ def set_program_state(program: Program, state_dict: dict[str, np.ndarray]) -> No
     """Fill the persistable variables of ``program`` that ``state_dict`` names in the current scope;
     warn of other names.
     """
-    unused = set(state_dict).difference(*step_powers(program).values())
-    state = with_counts(program, state_dict, "static.set_program_state")
+    unused = set(state_dict)
     for variable in persistables(program):
-        if variable.name in state:
-            _fill(variable, np.asarray(state[variable.name]), "static.set_program_state")
+        if variable.name in state_dict:
+            _fill(variable, np.asarray(state_dict[variable.name]), "static.set_program_state")
             unused.discard(variable.name)
     if unused:
         warnings.warn(

@@ -16,6 +16,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import CheckpointError, NotSupported, UsageError
 from argosy.static.files.decode import Node, add_variable, operator_of, parsed
+from argosy.static.files.paddle import read as paddle_files
 from argosy.static.files.verify import verify_loaded
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import Number, Operator, Ref, SubBlock
@@ -33,10 +35,11 @@ from argosy.static.ir.variable import Kind, Parameter, Variable, offset_samples
 _MAGIC = b"argosy-program 1\n"
 _DEEPEST_BLOCK = 32  # branches and loops inside of one another
 _PROTOBUF = b"\x0a"  # the first field of Paddle's ProgramDesc, its blocks
+_JSON = b"{"  # what Paddle 3 writes by default
 
 
 class ForeignProgram(NotSupported, CheckpointError):
-    """A program that real Paddle wrote."""
+    """A program in a format of Paddle's that is not read."""
 
 
 def dumps(program: Program, extra: dict[str, Any] | None = None) -> bytes:
@@ -45,7 +48,7 @@ def dumps(program: Program, extra: dict[str, Any] | None = None) -> bytes:
         {
             "parent": block.parent_idx,
             "vars": [_packed_variable(v) for v in block.vars.values()],
-            "ops": [_packed_operator(o) for o in block.ops],
+            "ops": [_packed_operator(o) for o in block.ops if not o.is_mark],
         }
         for block in program.blocks
     ]
@@ -56,17 +59,13 @@ def dumps(program: Program, extra: dict[str, Any] | None = None) -> bytes:
 
 
 def loads(data: bytes, source: str) -> tuple[Program, dict[str, Any]]:
-    """Read what ``dumps`` wrote; ``source`` names it in messages."""
+    """Read what ``dumps`` or Paddle wrote, with what stands beside it; ``source`` names it in
+    messages.
+    """
     if not isinstance(data, bytes):
         raise UsageError(f"{source} must be bytes, but is a {type(data).__name__}")
     if not data.startswith(_MAGIC):
-        if data.startswith(_PROTOBUF):
-            raise ForeignProgram(
-                f"{source} is a program of real Paddle (protobuf), which argosy does not read; "
-                "of Paddle's own files those with parameters can be read: build the program and "
-                "load its variables"
-            )
-        raise CheckpointError(f"{source} is not a program that argosy saved")
+        return _foreign(data, source)
     digest, _, body = data[len(_MAGIC) :].partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise CheckpointError(
@@ -79,6 +78,26 @@ def loads(data: bytes, source: str) -> tuple[Program, dict[str, Any]]:
     _fill(program, root["blocks"])
     verify_loaded(program, source)
     return program, {key: node.value for key, node in root["extra"].entries().items()}
+
+
+def refuse_json(path: str) -> None:
+    """Raise if a program of Paddle 3 stands where there is no ``path``."""
+    other = os.path.splitext(path)[0] + ".json"
+    if os.path.isfile(other):
+        with open(other, "rb") as file:
+            loads(file.read(1), repr(other))
+
+
+def _foreign(data: bytes, source: str) -> tuple[Program, dict[str, Any]]:
+    if data.startswith(_JSON):
+        raise ForeignProgram(
+            f"{source} is a program in the JSON of Paddle 3, which is not read here; save it "
+            "there again with the environment variable FLAGS_enable_pir_api=0, as .pdmodel"
+        )
+    if not data.startswith(_PROTOBUF):
+        raise CheckpointError(f"{source} is not a program that argosy or Paddle saved")
+    program, feeds, fetches = paddle_files.loads(data, source)
+    return program, {"feeds": feeds, "fetches": fetches} if feeds or fetches else {}
 
 
 def extra_names(program: Program, extra: dict[str, Any], key: str, source: str) -> list[str]:

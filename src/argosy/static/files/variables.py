@@ -23,10 +23,9 @@ from argosy.foundation.errors import CheckpointError, DtypeError, UsageError
 from argosy.foundation.files import inside, replacing
 from argosy.framework import tensor_file
 from argosy.static.ir.program import Program
-from argosy.static.ir.scope import global_scope
+from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.recorder import default_main_program
-from argosy.static.record.step_counts import Powers, step_powers
 
 Predicate = Callable[[Variable], Any]
 Values = list[tuple[Variable, torch.Tensor]]
@@ -35,7 +34,7 @@ _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno
 
 
 class ShapeMismatch(CheckpointError, RuntimeError):
-    """The file holds a tensor of another shape or dtype than the program declares."""
+    """The file holds other tensors than the program declares."""
 
 
 def is_parameter(var: Variable) -> bool:
@@ -63,6 +62,11 @@ def valid_program(call: str, program: Any) -> Program:
     return program
 
 
+def get_valid_program(program: Any = None) -> Program:
+    """``program``, the one that a compiled program stands for, or the default one."""
+    return valid_program("static.io", program)
+
+
 def save_vars(
     executor: Any,
     dirname: str | None,
@@ -81,10 +85,8 @@ def save_vars(
     if not chosen:
         warnings.warn("save_vars: no variable in your model is to be saved", stacklevel=2)
         return None
-    contents = _contents(chosen)
+    contents = {v.name: _held(v) for v in chosen}
     if filename is None and dirname is not None:
-        # step counts too, which Paddle has no files of
-        contents.update({v.name: _held(v) for v in chosen})
         # all before the first
         files = [(file_of(dirname, name, "save_vars"), raw) for name, raw in contents.items()]
         for path, raw in files:
@@ -115,23 +117,39 @@ def load_vars(
     The arguments are those of ``save_vars``; with ``dirname=None``, ``filename`` is the bytes of a
     file of several variables.
     """
+    values = read_vars(dirname, main_program, vars, predicate, filename)
+    # Only now: a wrong file must not leave half of the variables behind.
+    store_vars(values, global_scope(), getattr(executor, "_device", None))
+
+
+def read_vars(
+    dirname: str | None,
+    main_program: Program | None = None,
+    vars: Iterable[Variable | str] | None = None,
+    predicate: Predicate | None = None,
+    filename: str | bytes | None = None,
+) -> Values:
+    """What ``load_vars`` would fill variables with."""
     chosen = _chosen("load_vars", main_program, vars, predicate)
     if filename is None:
         if dirname is None:
             raise UsageError("load_vars: dirname and filename cannot both be None")
-        values = _read_folder(chosen, dirname)
-    elif dirname is not None:
+        return _read_folder(chosen, dirname)
+    if dirname is not None:
         path = os.path.join(dirname, str(filename))
         with _opened(path) as file:
-            values = _read_combined(chosen, file, path)
-    elif isinstance(filename, bytes):
-        values = _read_combined(chosen, io.BytesIO(filename), "the bytes")
-    else:
-        raise UsageError(
-            "load_vars: with dirname=None, filename must be the bytes of the variables"
-        )
-    # Only now: a wrong file must not leave half of the variables behind.
-    _store(values, getattr(executor, "_device", None))
+            return _read_combined(chosen, file, path)
+    if isinstance(filename, bytes):
+        return _read_combined(chosen, io.BytesIO(filename), "the bytes")
+    raise UsageError("load_vars: with dirname=None, filename must be the bytes of the variables")
+
+
+def store_vars(values: Values, scope: Scope, device: torch.device | None) -> None:
+    """Let ``scope`` hold what was read."""
+    for variable, raw in values:
+        slot = scope.var(variable.name)
+        target = device or (raw.device if slot.tensor is None else slot.tensor.device)
+        slot.store(raw.to(target), copies=False)
 
 
 def _chosen(
@@ -170,40 +188,8 @@ def _held(variable: Variable) -> torch.Tensor:
     return raw.reshape(1) if raw.dim() == 0 else raw
 
 
-def counts_of(variables: Iterable[Variable]) -> dict[str, Powers]:
-    """What stands in Paddle's files for the step counts among ``variables``."""
-    found: dict[str, Powers] = {}
-    for program in {id(v.block.program): v.block.program for v in variables}.values():
-        found.update(step_powers(program))
-    return found
-
-
-def _contents(variables: Sequence[Variable]) -> dict[str, torch.Tensor]:
-    """The tensors that Paddle would write, by name."""
-    counts = counts_of(variables)
-    contents: dict[str, torch.Tensor] = {}
-    for variable in variables:
-        held = _held(variable)
-        if variable.name in counts:
-            powers = counts[variable.name].values(held.item())
-            contents.update({name: torch.from_numpy(power) for name, power in powers.items()})
-        else:
-            contents[variable.name] = held
-    return contents
-
-
 def _read_folder(variables: Sequence[Variable], dirname: str) -> Values:
-    counts = counts_of(variables)
-
-    def value(variable: Variable) -> torch.Tensor:
-        powers = counts.get(variable.name)
-        if powers is None or file_of(dirname, variable.name, "load_vars").exists():
-            return _fitting(variable, _read_file(dirname, variable.name), dirname)
-        return _counted(
-            variable, powers, {name: _read_file(dirname, name) for name in powers}, dirname
-        )
-
-    return [(variable, value(variable)) for variable in variables]
+    return [(v, _fitting(v, _read_file(dirname, v.name), dirname)) for v in variables]
 
 
 def _read_file(dirname: str, name: str) -> torch.Tensor:
@@ -215,42 +201,18 @@ def _read_file(dirname: str, name: str) -> torch.Tensor:
 
 
 def _read_combined(variables: Sequence[Variable], file: IO[bytes], source: str) -> Values:
-    counts = counts_of(variables)
-    names = sorted({name for v in variables for name in counts.get(v.name, (v.name,))})
+    names = sorted({v.name for v in variables})
     contents = {name: tensor_file.read(file, repr(source)) for name in names}
     _check_end(file, source, names)
-    return [
-        (
-            v,
-            _counted(v, counts[v.name], contents, source)
-            if v.name in counts
-            else _fitting(v, contents[v.name], source),
-        )
-        for v in variables
-    ]
-
-
-def _counted(
-    variable: Variable, powers: Powers, contents: dict[str, torch.Tensor], source: str
-) -> torch.Tensor:
-    return torch.full(
-        list(variable.shape), powers.steps(contents, source), dtype=variable.raw.dtype
-    )
+    return [(v, _fitting(v, contents[v.name], source)) for v in variables]
 
 
 def _check_end(file: IO[bytes], source: str, names: list[str]) -> None:
     if file.read(1):
-        raise CheckpointError(
+        raise ShapeMismatch(
             f"load_vars: {source!r} holds more than the {len(names)} variables asked for, "
             f"{names[:4]}{'...' if len(names) > 4 else ''}"
         )
-
-
-def _store(values: Values, device: torch.device | None) -> None:
-    for variable, raw in values:
-        slot = global_scope().var(variable.name)
-        target = device or (raw.device if slot.tensor is None else slot.tensor.device)
-        slot.store(raw.to(target), copies=False)
 
 
 def _fitting(variable: Variable, raw: torch.Tensor, source: str) -> torch.Tensor:

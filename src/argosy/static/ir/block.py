@@ -74,6 +74,15 @@ class Block:
     def all_parameters(self) -> list[Parameter]:
         return [v for v in self.vars.values() if isinstance(v, Parameter)]
 
+    def declare(self, tensor: Any, **given: Any) -> None:
+        """Make of a new Tensor the variable that ``create_var`` would add: scripts of Paddle call
+        the class of variables, which is that of Tensors here.
+        """
+        made = self.create_var(**given)
+        tensor.__class__ = made.__class__
+        tensor.__dict__.update(made.__dict__)
+        self.vars[made.name] = tensor
+
     def create_var(
         self,
         name: str | None = None,

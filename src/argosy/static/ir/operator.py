@@ -129,6 +129,10 @@ class Operator:
         return KINDS.get(self.type) if self.op is None else None
 
     @property
+    def is_mark(self) -> bool:
+        return self.special is not None and self.special.is_mark
+
+    @property
     def takes_gradients(self) -> bool:
         return self.special is not None and self.special.takes_gradients
 
@@ -189,9 +193,12 @@ class Operator:
         """Names of the variables read, by Paddle's slots."""
         words = self.spelling or self.special
         found: dict[str, list[str]] = {}
-        for parameter, names in self.inputs.items():
-            slot = parameter if words is None else words.slot(parameter)
-            if slot:  # there is no word for offsets of sequences
+        for parameter, value in self.named_args.items():
+            names = names_in(value)
+            slot = (
+                parameter if words is None else words.slot(parameter, not isinstance(value, list))
+            )
+            if slot and names:  # there is no word for offsets of sequences
                 found.setdefault(slot, []).extend(names)
         return found
 
@@ -331,6 +338,12 @@ class Operator:
             return
         position = list(self.named_args).index(name)
         self.args = (*self.args[:position], value, *self.args[position + 1 :])
+
+    def enter_test_mode(self) -> None:
+        """Set the switches of a test program."""
+        for name, value in self.op.traits.test_attrs.items() if self.op is not None else ():
+            if name in self.attrs:
+                self._put(name, value)
 
     def leave_test_mode(self) -> None:
         """Set the switches that a test program sets the other way."""

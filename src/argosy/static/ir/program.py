@@ -250,6 +250,19 @@ class Program:
         check_pass(out.blocks, "clone", known)
         return out
 
+    def _inference_optimize(self, prune_read_op: bool = True) -> Program:
+        """A copy with all operators, in which dropout and the like are in test mode; without its
+        readers if ``prune_read_op``.
+        """
+        out = self.clone()
+        for block in out.blocks:
+            for operator in block.ops:
+                operator.enter_test_mode()
+        refresh(out.blocks)
+        if prune_read_op:
+            out.readers = []
+        return out
+
     def in_training_mode(self) -> Program:
         """A copy in which dropout and the like are in training mode, the opposite of
         ``clone(for_test=True)``.
@@ -279,7 +292,10 @@ class Program:
     __repr__ = __str__
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
-        return str(self)
+        """Its text; ``with_details`` also what is set on its variables and no operator shows."""
+        if not with_details:
+            return str(self)
+        return "\n".join([str(self), *(v.to_string(True, True) for v in self.list_vars())])
 
     def verify(self) -> None:
         """Raise ProgramError, naming the operator, if the program cannot run.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -25,12 +25,14 @@ class ScopeVariable:
     run put there.
     """
 
-    __slots__ = ("_scope", "array", "lod", "name", "other", "tensor")
+    __slots__ = ("_scope", "array", "lod", "name", "other", "sharers", "tensor")
 
     def __init__(self, scope: Scope, name: str) -> None:
         self._scope = scope
         self.name = name
         self.tensor: torch.Tensor | None = None
+        # the variables that hold this very tensor, which is written for all or for none
+        self.sharers: tuple[ScopeVariable, ...] = ()
         self.lod: Lod = []
         self.other: Any = None  # a number or strings
         self.array: LoDTensorArray | None = None
@@ -85,15 +87,21 @@ class ScopeVariable:
 
     def hold(self, value: torch.Tensor) -> None:
         """Hold ``value`` itself."""
-        self.tensor = value
+        self.tensor, self.sharers = value, ()
         self._scope.changed()
 
     def get_tensor(self) -> DenseTensor:
         """The value, as an object through which it can be read and set."""
         return DenseTensor(self)
 
+    def take_apart(self) -> None:
+        """Have memory of its own."""
+        if self.sharers and self.tensor is not None:
+            self.hold(self.tensor.detach().clone())
+
     def fill(self, number: float) -> None:
         """Overwrite every element."""
+        self.take_apart()
         if self.tensor is not None:
             self.tensor.fill_(number)
 
@@ -101,6 +109,7 @@ class ScopeVariable:
         """Hold ``value``: in the memory held so far if it fits, else in a copy, or in ``value``
         itself unless ``copies``.
         """
+        self.take_apart()
         old = self.tensor
         if (
             old is not None
@@ -152,6 +161,9 @@ class DenseTensor(LoDTensor):
 
     def take_over(self, raw: torch.Tensor) -> None:
         self._variable.hold(raw)
+
+    def take_apart(self) -> None:
+        self._variable.take_apart()
 
     def raw_tensor(self) -> torch.Tensor:
         if self._variable.tensor is None:
@@ -237,6 +249,25 @@ class Scope:
                 "exe.run(paddle.static.default_startup_program())"
             )
         return found
+
+    def share(self, names: Sequence[str]) -> None:
+        """Let variables of one element each hold one tensor if their values are equal, until one
+        of them is written by itself; those that share with others stop.
+        """
+        held = [self.holding(name) for name in names]
+        group = held[0].sharers
+        if len(group) == len(held) and all(v.sharers is group for v in held):
+            return
+        for variable in held:
+            variable.take_apart()
+        first = held[0].tensor
+        assert first is not None  # holding saw to it
+        is_equal = all(v.tensor is not None and torch.equal(v.tensor, first) for v in held)
+        if len(held) > 1 and is_equal and len({id(v._scope) for v in held}) == 1:
+            group = tuple(held)
+            for variable in held:
+                variable.hold(first)
+                variable.sharers = group
 
     def local_var_names(self) -> list[str]:
         return list(self._vars)

@@ -18,9 +18,11 @@ class SpecialKind:
     slots: tuple[str, ...] = ()  # Paddle's words for these, where it has some
     takes_gradients: bool = False  # of its targets, and reads those inputs whose are wanted
     may_skip_block: bool = False  # what its block writes may stay as it was
+    passes_to_first: bool = False  # gradients flow to its first argument only
+    is_mark: bool = False  # it does nothing in a run: it is there for scripts to see
     calls_script: bool = False  # errors of the function that it calls are the script's own
 
-    def slot(self, param: str) -> str:
+    def slot(self, param: str, is_whole: bool = False) -> str:
         """Paddle's word for an argument."""
         return dict(zip(self.params, self.slots, strict=False)).get(param, param)
 
@@ -42,8 +44,11 @@ KINDS: dict[str, SpecialKind] = {
     kind.type: kind
     for kind in (
         SpecialKind("backward", ("targets", "inputs", "target_gradients"), takes_gradients=True),
+        SpecialKind("feed", is_mark=True),
+        SpecialKind("fetch", ("x",), ("X",), is_mark=True),
         SpecialKind("cond", ("conditions", "captured"), ("Cond", "Input")),
         SpecialKind("while", ("condition", "captured"), ("Condition", "X"), may_skip_block=True),
+        SpecialKind("pylayer", ("input", "captured"), ("Input", "Captured"), passes_to_first=True),
         SpecialKind("py_func", ("x",), ("X",), calls_script=True),
         SpecialKind("print", ("input",), ("In",)),
         SpecialKind("assert", ("condition", "data"), ("Cond", "Data")),

@@ -23,6 +23,7 @@ def _getter(dtype: torch.dtype) -> Callable[..., Any]:
 
 def _setter(dtype: torch.dtype) -> Callable[..., None]:
     def set(self: TensorMemory, offset: int, value: Any) -> None:
+        self.take_apart()
         self._element(offset, dtype).fill_(value)
 
     return set
@@ -39,6 +40,9 @@ class TensorMemory:
     def take_over(self, raw: torch.Tensor) -> None:
         """Hold ``raw``, without a copy."""
         raise NotImplementedError
+
+    def take_apart(self) -> None:
+        """Have memory of one's own before some of it is written."""
 
     def _is_initialized(self) -> bool:
         raise NotImplementedError

@@ -113,6 +113,10 @@ class Known:
     stops: bool
 
 
+# What may be set on a parameter, for its text.
+_DETAILS = ("trainable", "optimize_attr", "regularizer", "do_model_average", "need_clip")
+
+
 class Variable(Tensor):
     """A named value of a program: fed, computed by an operator, or kept in a scope when
     ``persistable``.
@@ -426,7 +430,12 @@ class Variable(Tensor):
         return format(repr(self), spec)
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
-        return repr(self)
+        """Its text; ``with_details`` also what is set on it."""
+        if not with_details:
+            return repr(self)
+        names = ("persistable", "is_data", *_DETAILS)
+        shown = (f"{name}: {getattr(self, name)}" for name in names if hasattr(self, name))
+        return f"{self!r} ({', '.join(shown)})"
 
     def _to_readable_code(self) -> str:
         return repr(self)

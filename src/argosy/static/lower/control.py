@@ -35,7 +35,7 @@ def _emit_cond(emitter: Emitter, index: int, operator: Operator) -> None:
         after.add(text.has_grad)
         _hand_on_unset(emitter, operator, sub)
     text.has_grad = after.pop() if len(after) == 1 else None
-    _emit_stops(emitter, operator)
+    stop_gradients(emitter, operator)
 
 
 @emits("while")
@@ -53,7 +53,7 @@ def _emit_while(emitter: Emitter, index: int, operator: Operator) -> None:
     _hand_on_unset(emitter, operator, sub)
     if switches:
         text.has_grad = None
-    _emit_stops(emitter, operator)
+    stop_gradients(emitter, operator)
 
 
 def _leave_unset(emitter: Emitter, operator: Operator) -> None:
@@ -71,7 +71,8 @@ def _hand_on_unset(emitter: Emitter, operator: Operator, sub: SubBlock) -> None:
             emitter.unset.setdefault(ref.name, emitter.unset[result])
 
 
-def _emit_stops(emitter: Emitter, operator: Operator) -> None:
+def stop_gradients(emitter: Emitter, operator: Operator) -> None:
+    """Detach the results that let no gradient pass."""
     for ref in operator.out[0]:
         if operator.role == FORWARD and emitter.stops(operator, ref.name):
             emitter.detach(ref.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -173,8 +174,26 @@ class Emitter:
         feeds = feed.feed_specs(self.block, self.feeds, self.operators)
         variables = [self.block.vars[name] for name in state]
         return Lowered(
-            run, text, self.text.operators, self.text.locals, feeds, variables, writes, self.trains
+            run, text, self.text.operators, self.text.locals, feeds, variables, writes, self.trains,
+            self._shared(state),
+        )  # fmt: skip
+
+    def _shared(self, state: list[str]) -> list[list[str]]:
+        """The lists of variables that may share a tensor: one operator changes them, and no
+        other.
+        """
+        operators = {id(o): o for o in (*self.operators, *self.text.operators.values())}.values()
+        changes = Counter(
+            name
+            for operator in operators
+            for name in {*operator.output_arg_names, *operator.changed_in_place}
         )
+        kept = set(state)
+        return [
+            names
+            for names in self.text.alike
+            if len(names) > 1 and kept.issuperset(names) and all(changes[n] == 1 for n in names)
+        ]
 
     # -- text
     # ----------------------------------------------------------------------------------------------
@@ -237,6 +256,8 @@ class Emitter:
         assert operator.op is not None  # others have emitters of their own
         if operator.copies_first:
             given[0] += ".clone()"
+        for param in operator.op.traits.alike:
+            self.text.alike.append(names_in(operator.named_args[param]))
         function = (
             operator.op.fn if self.adaptation is None else self.adaptation.function(operator.op)
         )

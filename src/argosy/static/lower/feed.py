@@ -46,7 +46,7 @@ class FeedSpec:
         self.shape = tuple(variable.shape)
         self.lod_level = variable.lod_level
         self.is_exact = variable.is_fed_exactly
-        self.is_checked = variable.checks_feed
+        self.is_checked = variable.is_data and variable.checks_feed
         self._known = [(axis, n) for axis, n in enumerate(self.shape) if n != -1]
 
     def to_tensor(self, value: Any, device: torch.device) -> torch.Tensor:

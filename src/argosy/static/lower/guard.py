@@ -44,6 +44,13 @@ def _require_fitting(op: Op, given: dict[str, Any]) -> None:
     if given.get("amsgrad") is not True:
         lists = {name: value for name, value in lists.items() if name != "moment2_maxs" or value}
     shapes, dtype = [param.shape for param in params], params[0].dtype
+    for name in op.traits.alike:
+        tensors = lists.pop(name, [])
+        if [t.numel() for t in tensors if isinstance(t, torch.Tensor)] != [1] * len(params):
+            raise ProgramError(
+                f"{op.name}: {name} must hold one number for each of {len(params)} parameters, "
+                f"not {_shown(tensors)}"
+            )
     for name, tensors in lists.items():
         is_alike = all(isinstance(t, torch.Tensor) and t.dtype is dtype for t in tensors)
         if not is_alike or [t.shape for t in tensors] != shapes:

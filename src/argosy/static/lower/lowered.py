@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -34,6 +34,7 @@ class Lowered:
         state: list[Variable],
         writes: list[str],
         trains: bool,
+        alike: Sequence[Sequence[str]] = (),
     ) -> None:
         self.run = run
         self.code = getattr(run, "__code__", None)  # by which errors find the operator
@@ -46,6 +47,7 @@ class Lowered:
         self.writes = writes
         self._state = state
         self._trains = trains
+        self._alike = alike  # lists of kept variables that may share a tensor
         self._gathered: tuple[Any, int, tuple[torch.Tensor, ...]] = (None, -1, ())
 
     def given(self, fed: dict[str, Any], device: torch.device) -> tuple[torch.Tensor | None, ...]:
@@ -62,9 +64,25 @@ class Lowered:
         known, version, tensors = self._gathered
         if known is scope and version == scope.version:
             return tensors
-        tensors = tuple(self._prepared(v, scope.holding(v.name).tensor) for v in self._state)
+        for names in self._alike:
+            scope.share(names)
+        tensors = tuple(self._ready(scope))
         self._gathered = (scope, scope.version, tensors)
         return tensors
+
+    def _ready(self, scope: Scope) -> Iterator[torch.Tensor]:
+        shared: dict[int, torch.Tensor] = {}
+        may_share = {name for names in self._alike for name in names}
+        for variable in self._state:
+            held = scope.holding(variable.name)
+            if held.sharers and variable.name not in may_share:
+                held.take_apart()  # another program's run has joined them
+            ready = shared.get(id(held.tensor))
+            if ready is None:
+                ready = self._prepared(variable, held.tensor)
+                if held.sharers:
+                    shared[id(held.tensor)] = ready
+            yield ready
 
     def _prepared(self, variable: Variable, tensor: torch.Tensor | None) -> torch.Tensor:
         assert tensor is not None  # Scope.holding saw to it

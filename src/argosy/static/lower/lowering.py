@@ -19,13 +19,12 @@ from collections.abc import Sequence
 
 import torch
 
-from argosy.static.ir.operator import Operator
 from argosy.static.ir.program import Program
-from argosy.static.ir.verify import checked_operators
 from argosy.static.lower import (
     control,  # noqa: F401  it registers what writes its operators, as ``special`` does
     feed,
     fetch,
+    pylayer,  # noqa: F401
     special,  # noqa: F401
 )
 from argosy.static.lower.emitter import Emitter
@@ -38,7 +37,6 @@ def lower(
     feeds: Sequence[str],
     fetches: Sequence[str],
     device: torch.device,
-    prunes: bool = False,
     adaptation: Adaptation | None = None,
     joins_graph: bool = False,
 ) -> Lowered:
@@ -50,7 +48,7 @@ def lower(
     block = program.global_block()
     given = feed.with_offsets(block, feeds)
     wanted, places = fetch.with_offsets(block, fetches, given, block.ops)
-    operators = pruned(block.ops, wanted, given) if prunes else list(block.ops)
+    operators = [operator for operator in block.ops if not operator.is_mark]
     if adaptation is not None:
         operators = adaptation.operators(operators, wanted)
     operators = joined(block, operators, given, wanted)
@@ -59,15 +57,3 @@ def lower(
     ).emit()
     lowered.lods = places
     return lowered
-
-
-def pruned(
-    operators: Sequence[Operator], targets: Sequence[str], given: Sequence[str] = ()
-) -> list[Operator]:
-    """The operators that ``targets`` depend on, where ``given`` need not be computed."""
-    needed, kept = set(targets).difference(given), []
-    for operator in reversed(operators):
-        if needed.intersection(operator.output_arg_names):
-            needed.update(name for name in operator.input_arg_names if name not in given)
-            kept.append(operator)
-    return checked_operators(operators, kept[::-1], "pruning", given)

@@ -24,9 +24,9 @@ _NODES = frozenset({
     ast.If, ast.While, ast.Pass, ast.Expr,
     ast.Call, ast.keyword, ast.Name, ast.Load, ast.Store, ast.Del, ast.Attribute, ast.List,
     ast.Tuple, ast.Constant, ast.IfExp,
-    ast.BoolOp, ast.And, ast.BinOp, ast.Mult, ast.UnaryOp, ast.USub,
+    ast.BoolOp, ast.And, ast.BinOp, ast.Mult, ast.UnaryOp, ast.USub, ast.Compare, ast.Is,
 })  # fmt: skip
-_INVENTED = re.compile(r"[vcfs][0-9]+|run|feeds|state|_")
+_INVENTED = re.compile(r"[vcfsp][0-9]+|run|feeds|state|_")
 _METHODS = frozenset({"item", "clone", "detach", "requires_grad_"})
 _ENGINE = ("torch", "numpy")
 _LITERALS = (type(None), bool, int, float)

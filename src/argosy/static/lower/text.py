@@ -17,6 +17,8 @@ class Text:
         self.locals: dict[str, str] = {}
         self.globals = helpers
         self.operators: dict[int, Operator] = {}  # which one a line of the function comes from
+        # lists of variables, each of which an operator changes by one rule
+        self.alike: list[list[str]] = []
         # whether gradients are on after the last line; None: not known
         self.has_grad: bool | None = None
         self._depth = 0

@@ -4,6 +4,7 @@ from argosy.foundation.missing import missing_names
 from argosy.static.nn.common import (
     batch_norm,
     bilinear_tensor_product,
+    continuous_value_model,
     conv2d,
     conv2d_transpose,
     conv3d,
@@ -20,6 +21,7 @@ from argosy.static.nn.common import (
     spectral_norm,
 )
 from argosy.static.nn.control_flow import case, cond, switch_case, while_loop
+from argosy.static.nn.deform import deform_conv2d
 from argosy.static.nn.sequence_lod import (
     sequence_concat,
     sequence_conv,
@@ -37,10 +39,11 @@ from argosy.static.nn.sequence_lod import (
     sequence_softmax,
     sequence_unpad,
 )
+from argosy.static.nn.static_pylayer import static_pylayer
 from argosy.static.record.py_func import py_func
 
 __getattr__ = missing_names(
     __name__,
-    ("deform_conv2d", "nce", "static_pylayer"),
+    ("nce",),
     globals(),
 )

@@ -17,6 +17,7 @@ from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Normal, XavierUniform
 from argosy.ops.fluid.lookup import lookup_table
+from argosy.ops.nn import continuous_value as value_ops
 from argosy.ops.nn import data_norm as data_ops
 from argosy.ops.nn import norm as ops
 from argosy.ops.nn import row_convolution as row_ops
@@ -41,6 +42,7 @@ from argosy.utils import convert_to_list
 __all__ = [
     "batch_norm",
     "bilinear_tensor_product",
+    "continuous_value_model",
     "conv2d",
     "conv2d_transpose",
     "conv3d",
@@ -216,6 +218,7 @@ def prelu(
             )
         shape, rank = list(x.shape), len(x.shape)
         slopes = [1]
+        extents: list[int] = []
         channel = -1 if data_format.endswith("C") and data_format != "NC" else 1
         if mode == "channel":
             if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
@@ -237,12 +240,12 @@ def prelu(
         with recorder.naming(aside(helper.name)):
             if mode == "channel":
                 extents = [slopes[-1]] if channel == -1 else [shape[1], *[1] * (rank - 2)]
+            if extents or not rank:
                 slope = slope.reshape(extents)
             positive, negative = x.clip(min=0.0), slope * x.clip(max=0.0)
         return positive + negative
 
 
-@recorded
 def bilinear_tensor_product(
     x: Any,
     y: Any,
@@ -269,7 +272,6 @@ def bilinear_tensor_product(
 _FORMATS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
 
-@recorded
 def conv2d(
     input: Any,
     num_filters: int,
@@ -295,7 +297,6 @@ def conv2d(
     )  # fmt: skip
 
 
-@recorded
 def conv3d(
     input: Any,
     num_filters: int,
@@ -321,7 +322,6 @@ def conv3d(
     )  # fmt: skip
 
 
-@recorded
 def row_conv(
     input: Any, future_context_size: int, param_attr: Any = None, act: str | None = None
 ) -> Any:
@@ -423,7 +423,6 @@ def divided(call: str, channels: int, num_filters: int, groups: int | None) -> i
 # -- transposed convolutions -----------------------------------------------------------------------
 
 
-@recorded
 def conv2d_transpose(
     input: Any,
     num_filters: int,
@@ -458,7 +457,6 @@ def conv2d_transpose(
     )  # fmt: skip
 
 
-@recorded
 def conv3d_transpose(
     input: Any,
     num_filters: int,
@@ -572,7 +570,6 @@ def _items(value: Any) -> list[Any]:
 # -- normalisation ---------------------------------------------------------------------------------
 
 
-@recorded
 def batch_norm(
     input: Any,
     act: str | None = None,
@@ -664,7 +661,6 @@ def layer_norm(
         return activate(out, act)
 
 
-@recorded
 def group_norm(
     input: Any,
     groups: int,
@@ -695,7 +691,6 @@ def group_norm(
         return activate(out, act)
 
 
-@recorded
 def instance_norm(
     input: Any,
     epsilon: float = 1e-05,
@@ -719,6 +714,16 @@ def instance_norm(
             weight = _scale(helper, param_attr, size, input.dtype)
             bias = helper.create_parameter(bias_attr, size, input.dtype, is_bias=True)
         return F.instance_norm(input, None, None, weight, bias, eps=epsilon)
+
+
+def continuous_value_model(input: Any, cvm: Any, use_cvm: bool = True) -> Any:
+    """``input`` [rows, 2 + n] with shows and clicks, its first columns, as logarithms of counts and
+    of the rate; without them if not ``use_cvm``.
+
+    ``cvm`` [rows, 2] are the counts, which are passed back in the place of gradients: a server's
+    table adds them up.
+    """
+    return apply(value_ops.cvm, input, cvm, use_cvm)
 
 
 @recorded
@@ -788,7 +793,6 @@ def data_norm(
         return activate(out, act)
 
 
-@recorded
 def spectral_norm(
     weight: Any, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
 ) -> Any:

@@ -70,14 +70,14 @@ def layer_call(kind: str, name: str | None = None, *inputs: Any) -> Iterator[Hel
 
 
 def recorded(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """``function``, refused outside of programs, where it would make new parameters at each
-    call.
+    """``function``, refused outside of programs, where it would make new parameters at each call,
+    if Paddle refuses it there.
     """
 
     @functools.wraps(function)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         if not switch.is_static:
-            raise UsageError(
+            raise BadArgument(
                 f"static.nn.{function.__name__}: call paddle.enable_static() first, or use the "
                 "layers of paddle.nn"
             )

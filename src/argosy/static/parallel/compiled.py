@@ -19,6 +19,7 @@ from argosy.static.ir.operator import OPTIMIZE
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope
 from argosy.static.lower.fetch import given_out
+from argosy.static.lower.pruning import part_of
 from argosy.static.parallel.data_parallel import DataParallelRun
 from argosy.static.parallel.exchange import Exchange
 from argosy.static.parallel.places import default_places, given_places
@@ -27,7 +28,7 @@ from argosy.static.parallel.rewrite import has_training
 from argosy.static.parallel.split import merged, num_fed, split_feed
 from argosy.static.parallel.strategy import BuildStrategy, ExecutionStrategy, RunSpec
 from argosy.static.run.call import fetch_names
-from argosy.static.run.contract import PreparedProgram
+from argosy.static.run.contract import Part, PreparedProgram
 from argosy.static.run.readers import next_feeds
 
 
@@ -125,6 +126,11 @@ class CompiledProgram(PreparedProgram):
         self._call = call
         return len(self._choose_places(place))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the next run has to make memory for temporary values."""
+        return self._runner is None or self._runner.is_empty
+
     def drop(self) -> None:
         """Give back the memory that is kept for temporary values between runs."""
         if self._runner is not None:
@@ -194,6 +200,7 @@ class CompiledProgram(PreparedProgram):
         return_numpy: bool,
         return_merged: bool,
         use_prune: bool = False,
+        part: Part = part_of,
     ) -> list[Any]:
         self._follow()
         runner = self._prepared(place, scope)
@@ -205,14 +212,15 @@ class CompiledProgram(PreparedProgram):
                     f"there is nothing to fetch, but fetch_list names {list(fetches)}"
                 )
             return []
-        results = runner.run(self._feeds(runner, feed), fetches, use_prune)
+        results = runner.run(self._feeds(runner, feed), fetches, use_prune, part)
         if not self._is_data_parallel:
             return given_out(results[0], return_numpy)
         by_fetch = list(zip(*results, strict=True))
         if not return_merged:
             return [given_out(values, return_numpy) for values in by_fetch]
+        names = [name for name in fetches if isinstance(name, str)]
         whole = (
-            merged(self._call, name, values) for name, values in zip(fetches, by_fetch, strict=True)
+            merged(self._call, name, values) for name, values in zip(names, by_fetch, strict=True)
         )
         return given_out(whole, return_numpy)
 

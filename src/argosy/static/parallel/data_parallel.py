@@ -25,7 +25,14 @@ from argosy.static.parallel.replicas import Replicas
 from argosy.static.parallel.rewrite import has_training, is_of_loss, loss_gradient
 from argosy.static.parallel.strategy import RunSpec
 from argosy.static.parallel.thread_pool import Abandoned, ThreadPool
-from argosy.static.run.call import known_feeds, run_lowered, seeded, write_rates
+from argosy.static.run.call import (
+    known_feeds,
+    run_lowered,
+    seeded,
+    split_fetches,
+    write_rates,
+)
+from argosy.static.run.contract import Part
 
 Feed = dict[str, Any]
 Fetched = list[torch.Tensor | LoDTensor]
@@ -57,12 +64,15 @@ class DataParallelRun:
             len(self.places), spec, self.trainers, self._pool.barrier, fuses, exchange
         )
         self._runs = 0
+        self.is_empty = True  # no memory is kept for temporary values
 
-    def run(self, feeds: list[Feed], fetches: tuple[str, ...], prunes: bool) -> list[Fetched]:
+    def run(
+        self, feeds: list[Feed], fetches: tuple[Any, ...], prunes: bool, part: Part
+    ) -> list[Fetched]:
         """Run with a feed for each place, or for the first of them; returns what was fetched on
-        each.
+        each. ``part`` gives what is to run where it ``prunes``, or ``fetches`` has updates.
         """
-        lowered = self._lowered_for(feeds[0], fetches, prunes)[: len(feeds)]
+        lowered = self._lowered_for(feeds[0], fetches, prunes, part)[: len(feeds)]
         given = [
             each.given(feed, device)
             for (_, each), feed, device in zip(lowered, feeds, self.replicas.devices, strict=False)
@@ -73,12 +83,14 @@ class DataParallelRun:
         for _ in range(self.spec.runs_per_call):
             result = self._run_once(lowered, given)
         self._runs += 1
+        self.is_empty = False
         if self._runs % self.spec.runs_per_drop == 0:
             self.drop()
         return result
 
     def drop(self) -> None:
         """Give back the memory that is kept for temporary values between runs."""
+        self.is_empty = True
         for totals in self._shared.totals.values():
             totals.drop()
 
@@ -161,7 +173,7 @@ class DataParallelRun:
     # ----------------------------------------------------------------------------------------------
 
     def _lowered_for(
-        self, feed: Feed, fetches: tuple[str, ...], prunes: bool
+        self, feed: Feed, fetches: tuple[Any, ...], prunes: bool, part: Part
     ) -> list[tuple[PlaceAdaptation, Lowered]]:
         if self._lowered_version != self.program.version:
             self._lowered.clear()
@@ -172,16 +184,20 @@ class DataParallelRun:
         if key not in self._lowered:
             names = known_feeds(self.program, feed)
             self._check_loss_gradients(feed)
-            made = [self._lower(i, names, fetches, prunes) for i in range(len(self.places))]
+            wanted, updates = split_fetches(fetches)
+            program = self.program
+            if prunes or updates:
+                program = part(program, feed, wanted, updates)
+            made = [self._lower(i, program, names, wanted) for i in range(len(self.places))]
             self._lowered[key] = made
         return self._lowered[key]
 
     def _lower(
-        self, place: int, feed: list[str], fetches: tuple[str, ...], prunes: bool
+        self, place: int, program: Program, feed: list[str], fetches: list[str]
     ) -> tuple[PlaceAdaptation, Lowered]:
         device = self.replicas.devices[place]
         adaptation = PlaceAdaptation(place, device, self._shared)
-        lowered = lower(self.program, feed, fetches, device, prunes, adaptation)
+        lowered = lower(program, feed, fetches, device, adaptation)
         if self._shared.fuses:
             fusion.fuse(lowered)
         return adaptation, lowered

@@ -105,6 +105,10 @@ class ParallelExecutor:
         """
         self._compiled_program.drop()
 
+    def _need_create_local_exe_scopes(self) -> bool:
+        """Whether the next run has to make memory for temporary values."""
+        return self._compiled_program.is_empty
+
     def close(self) -> None:
         """End the threads; a later run starts them anew."""
         self._compiled_program.close()

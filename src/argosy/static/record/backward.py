@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from argosy.foundation.errors import DtypeError, NotSupported, ProgramError, UsageError
-from argosy.static.ir.operator import BACKWARD, SubBlock, leaves
+from argosy.static.ir.operator import BACKWARD, SubBlock, leaves, names_in
 from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.recompute import recompute_program
@@ -163,9 +163,17 @@ def _reached(block: OwningBlock, targets: list[Variable], excluded: set[str]) ->
     while around is not None:  # all that the enclosing blocks hold so far runs before this one
         for operator in reversed(around.ops):
             if any(name in reached for name in operator.output_arg_names):
-                reached.update((name, None) for name in operator.input_arg_names if flows(name))
+                reached.update((name, None) for name in _passed_on(operator) if flows(name))
         around = around.parent
     return reached
+
+
+def _passed_on(operator: Any) -> list[str]:
+    """What gradients of an operator's results flow to."""
+    if operator.special is not None and operator.special.passes_to_first:
+        return names_in(operator.args[0])
+    names: list[str] = operator.input_arg_names
+    return names
 
 
 def let_pass(targets: Iterable[Any]) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError
+from argosy.framework.mode import switch
 from argosy.nn import parameter
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.recorder import recorder
-from argosy.tensor.engine import get_default_dtype, unique_name
+from argosy.tensor.creation import full
+from argosy.tensor.engine import Tensor, get_default_dtype, unique_name
 
 
 def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Variable:
@@ -63,10 +65,16 @@ def create_global_var(
     persistable: bool = False,
     force_cpu: bool = False,
     name: str | None = None,
-) -> Variable:
+) -> Tensor:
     """A variable that the startup program fills with ``value``; it keeps what operators assign to
-    it from run to run.
+    it from run to run. In dygraph a Tensor of ``value``.
     """
+    if not switch.is_static:
+        made: Tensor = full([int(n) for n in shape], value, dtype)
+        made.persistable = bool(persistable)
+        if name:
+            made.name = name
+        return made
     if not persistable:
         raise NotSupported(
             "create_global_var(persistable=False): use paddle.full, whose result lives for one run"

@@ -190,11 +190,8 @@ def _needs_values(error: Exception) -> bool:
 def _run_on_values(
     op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], kinds: list[Kind]
 ) -> tuple[Any, Any]:
-    if sum(kind.sample(True).numel() for kind in kinds) > _LARGEST_TRIAL:
-        raise NotSupported(
-            f"{op.name}: the shape of its result depends on values, and the inputs are too large "
-            "to try it while recording"
-        )
+    # Where there is too much to try, only small inputs have values: those that say sizes.
+    is_large = sum(kind.sample(True).numel() for kind in kinds) > _LARGEST_TRIAL
 
     def filled(other: bool, fill: Callable[[torch.Size], torch.Tensor]) -> Any:
         made: list[tuple[torch.Tensor, Kind]] = []
@@ -203,7 +200,7 @@ def _run_on_values(
             if not isinstance(value, Kind):
                 return _CPU if isinstance(value, torch.device) else value
             sample = value.sample(other)
-            if sample.device.type == "meta":
+            if sample.device.type == "meta" and not (is_large and sample.numel() > _SMALL):
                 sample = fill(sample.shape).to(sample.dtype)
             made.append((sample, value))
             return sample
@@ -221,6 +218,11 @@ def _run_on_values(
             valid = fill
         except _ERRORS as error:
             reason = error
+    if not trials and is_large:
+        raise NotSupported(
+            f"{op.name}: the shape of its result depends on values, and the inputs are too large "
+            "to try it while recording"
+        ) from reason
     if not trials:
         raise reason
     if len(trials) == 1:

@@ -27,9 +27,17 @@ from argosy.tensor.random import gaussian
 # Attributes that tell Paddle how to run an operator, not what it computes.
 HINTS = frozenset(
     """
-    dynamic_shape force_cpu fix_seed infer_flags numeric_stable_mode op_callstack op_device
-    op_namescope op_role_var remote_prefetch use_calc_stream use_cudnn use_mkldnn
-    use_model_parallel use_quantizer with_quant_attr
+    Input_scale Out0_threshold Out_threshold Output_scale ScaleAlpha Scale_in Scale_in_eltwise
+    Scale_out Scale_weights Scale_x Scale_y X0_threshold alpha_mkldnn auto_grown_table
+    beta_mkldnn dynamic_shape entry entry_config epmap exhaustive_search fix_seed
+    force_cpu fuse_brelu_threshold fused_output_scale fused_reshape_Out fused_reshape_X
+    fused_reshape_Y
+    fused_transpose_Out fused_transpose_X fused_transpose_Y fused_unsqueeze2_axes grad_inplace
+    head_number height_sections infer_flags input_scale mkldnn_data_type
+    numeric_stable_mode op_callstack op_device op_namescope op_role_var output_scale place_type
+    remote_prefetch scale_in scale_in_eltwise scale_out scale_weights scale_x scale_y skip_quant
+    table_names trainer_id use_addto use_calc_stream use_cudnn use_mkldnn use_model_parallel
+    use_quantizer with_quant_attr workspace_size_MB x_data_format y_data_format
     """.split()  # noqa: SIM905
 )
 
@@ -56,6 +64,16 @@ def input_slots(name: str) -> tuple[str, ...]:
     kind = find(name)
     parameters = inspect.signature(kind.record).parameters
     return tuple(p for p in parameters if p[0].isupper() or p in kind.small_slots)
+
+
+def is_defined(name: str) -> bool:
+    """Whether a function here records a type."""
+    return name in _TYPES
+
+
+def names_of(name: str) -> tuple[str, ...]:
+    """The inputs and attributes of a type."""
+    return tuple(inspect.signature(find(name).record).parameters)
 
 
 def find(name: str) -> OpType:

@@ -14,7 +14,7 @@ from argosy.ops.math import elementwise as elementwise_ops
 from argosy.ops.table import Op
 from argosy.ops.training import updates
 from argosy.optimizer.optimizer import Rule
-from argosy.optimizer.state import LOW_PRECISION, Slot
+from argosy.optimizer.state import LOW_PRECISION, Power, Slot
 from argosy.optimizer.update_group import Shared, UpdateGroup, Values
 from argosy.static.ir.operator import Number
 from argosy.static.ir.variable import Parameter, Variable, samples
@@ -59,11 +59,12 @@ class RecordedGroup(UpdateGroup):
         for param, work in zip(params, self._work, strict=True):
             owner = work.name if keeps_masters else param.name
             for slot in rule.slots(param, shared.options):
-                if isinstance(slot, Slot):
-                    label = f"{rule.label}_{slot.name}" if rule.label else slot.name
-                    made = new_accumulator(f"{owner}_{label}", param, work.raw.dtype, slot)
-                    self.slots.setdefault(slot.name, []).append(made)
-                    rule.recorded.setdefault(label, {})[owner] = made
+                if isinstance(slot, Power):
+                    slot = Slot(slot.name, slot.beta, (1,))
+                label = f"{rule.label}_{slot.name}" if rule.label else slot.name
+                made = new_accumulator(f"{owner}_{label}", param, work.raw.dtype, slot)
+                self.slots.setdefault(slot.name, []).append(made)
+                rule.recorded.setdefault(label, {})[owner] = made
 
     def run(self, op: Op, *args: Any) -> None:
         recorder.append(self._block, op.type, op, args, {}, list(self._work))
@@ -97,10 +98,6 @@ class RecordedGroup(UpdateGroup):
 
     def penalized(self, regularizer: Any, params: Values, grads: Values) -> Values:
         return [g + regularizer(p, g, p.block) for p, g in zip(params, grads, strict=True)]
-
-    def shift_clock(self, steps: float) -> None:
-        if steps:
-            self._change(updates.shift_step_, self.clock.tensor, steps)
 
     def _change(self, op: Op, target: Any, *args: Any) -> None:
         recorder.append(self._block, op.name, op, (target, *args), {}, target)

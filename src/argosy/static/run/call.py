@@ -15,7 +15,7 @@ from argosy.foundation.errors import ArgosyError, DtypeError, ProgramError, near
 from argosy.ops.table import Op
 from argosy.optimizer.optimizer import current_rate
 from argosy.static.ir.lod import LoDTensor, LoDTensorArray
-from argosy.static.ir.operator import Number, Operator, Ref, mapped
+from argosy.static.ir.operator import OPTIMIZE, Number, Operator, Ref, mapped
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope, ScopeVariable
 from argosy.static.ir.variable import Variable
@@ -27,10 +27,14 @@ _EXPLAINED = (RuntimeError, IndexError, TypeError, ValueError, AttributeError)
 
 
 def run_lowered(
-    lowered: Lowered, feeds: tuple[torch.Tensor | None, ...], scope: Scope, device: torch.device
+    lowered: Lowered,
+    feeds: tuple[torch.Tensor | None, ...],
+    scope: Scope,
+    device: torch.device,
+    call: str = "Executor.run",
 ) -> Sequence[torch.Tensor]:
     """Run, store what was written in ``scope``, return what was fetched (it may share memory with
-    the scope and with feeds).
+    the scope and with feeds). ``call`` is what the script called, for errors.
     """
     fetched: Sequence[torch.Tensor]
     state = lowered.state(scope)
@@ -38,7 +42,7 @@ def run_lowered(
     try:
         fetched, written = lowered.run(feeds, state)
     except Exception as error:  # of an op: whatever it is, it is told with the operator
-        raise_as(located(lowered, error), error)
+        raise_as(located(lowered, error, call), error)
     finally:
         torch._C._set_grad_enabled(was_enabled)
     for name, value in zip(lowered.writes, written, strict=True):
@@ -88,26 +92,47 @@ def write_rates(program: Program, scope: Scope) -> None:
             source.last = rate
 
 
-def fetch_names(fetch_list: Any) -> tuple[str, ...]:
-    """The names of what is fetched: variables or names, nested or alone."""
+def fetch_names(fetch_list: Any) -> tuple[Any, ...]:
+    """The names of what is fetched: variables or names, nested or alone. Operators of an update
+    are among them as they are: ``minimize`` returns them, with parameters and gradients beside.
+    """
     if fetch_list is None:
         return ()
     if isinstance(fetch_list, (str, Variable)):
         fetch_list = [fetch_list]
-    names: list[str] = []
+    names: list[Any] = []
     for item in fetch_list:
         if isinstance(item, str):
             names.append(item)
         elif isinstance(item, Variable):
             names.append(item.name)
         elif isinstance(item, (list, tuple)):
-            names.extend(fetch_names(item))
+            names.extend(fetch_names(item[0] if _is_minimized(item) else item))
+        elif isinstance(item, Operator) and item.role == OPTIMIZE:
+            names.append(item)
         else:
             raise DtypeError(
-                "Executor.run: fetch_list must hold variables or their names, but received "
+                "Executor.run: fetch_list must hold variables or their names, or operators of an "
+                f"update, but received "
                 f"{type(item).__name__}"
             )
     return tuple(names)
+
+
+def split_fetches(fetches: tuple[Any, ...]) -> tuple[list[str], list[Operator]]:
+    """The names of ``fetch_names`` and its operators."""
+    names = [item for item in fetches if isinstance(item, str)]
+    return names, [item for item in fetches if isinstance(item, Operator)]
+
+
+def _is_minimized(item: Any) -> bool:
+    """Whether it is what ``minimize`` returns."""
+    return (
+        isinstance(item, tuple)
+        and len(item) == 2
+        and isinstance(item[0], list)
+        and all(isinstance(operator, Operator) for operator in item[0])
+    )
 
 
 def known_feeds(program: Program, fed: dict[str, Any]) -> list[str]:

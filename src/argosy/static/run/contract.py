@@ -11,8 +11,11 @@ from typing import Any
 
 from argosy.foundation.places import Place
 from argosy.static.ir.attachment import Attachment
+from argosy.static.ir.operator import Operator
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope
+
+Part = Callable[[Program, Any, list[str], list[Operator]], Program]
 
 
 class PreparedProgram(Attachment, ABC):
@@ -36,9 +39,12 @@ class PreparedProgram(Attachment, ABC):
         fetch_list: Any,
         return_numpy: bool,
         return_merged: bool,
-        use_prune: bool = False,
+        use_prune: bool,
+        part: Part,
     ) -> list[Any]:
-        """One run; the arguments are those of ``Executor.run``."""
+        """One run; the arguments are those of ``Executor.run``. ``part`` makes a program of what is
+        to run of this one, fed and fetched so, with these updates.
+        """
 
     @abstractmethod
     def close(self) -> None:

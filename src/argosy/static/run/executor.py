@@ -13,9 +13,18 @@ from argosy.foundation.process_state import register
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.lower.fetch import given_out, joined
+from argosy.static.lower.lowered import Lowered
 from argosy.static.lower.lowering import lower
+from argosy.static.lower.pruning import part_of
 from argosy.static.record.recorder import default_main_program
-from argosy.static.run.call import fetch_names, known_feeds, run_lowered, seeded, write_rates
+from argosy.static.run.call import (
+    fetch_names,
+    known_feeds,
+    run_lowered,
+    seeded,
+    split_fetches,
+    write_rates,
+)
 from argosy.static.run.contract import PreparedProgram
 from argosy.static.run.dataset_runs import run_from_dataset
 from argosy.static.run.readers import next_feeds
@@ -103,9 +112,10 @@ class Executor:
         their names.
 
         ``feed`` gives the data variables by name: arrays, lists, Tensors, LoDTensors. With
-        ``use_prune`` only operators that the fetches depend on run. A CompiledProgram runs on its
-        places: ``feed`` may be a list with a dict for each, and without ``return_merged`` a fetch
-        is a list of their values. ``use_program_cache`` changes nothing: lowered programs are
+        ``use_prune`` only updates and operators that the fetches depend on run; where
+        ``fetch_list`` has what ``minimize`` returned, only that update. A CompiledProgram runs on
+        its places: ``feed`` may be a list with a dict for each, and without ``return_merged`` a
+        fetch is a list of their values. ``use_program_cache`` changes nothing: lowered programs are
         always kept. Nor do ``feed_var_name`` and ``fetch_var_name``, variables of Paddle's engine.
         """
         if self._is_closed:
@@ -119,8 +129,9 @@ class Executor:
             if prepared.prepare():
                 self._compiled.add(prepared)
                 return prepared.run(
-                    self.place, scope, feed, fetch_list, return_numpy, return_merged, use_prune
-                )
+                    self.place, scope, feed, fetch_list, return_numpy, return_merged, use_prune,
+                    self._prune_program,
+                )  # fmt: skip
             program = prepared.recorded
         if not isinstance(program, Program):
             raise NoProgram(
@@ -135,8 +146,7 @@ class Executor:
         key = (self._device, tuple(fed), fetches, use_prune)
         lowered = program.lowered.get(key)
         if lowered is None:
-            feeds = known_feeds(program, fed)
-            lowered = program.lowered[key] = lower(program, feeds, fetches, self._device, use_prune)
+            lowered = program.lowered[key] = self._lower(program, fed, fetches, use_prune, scope)
         given = lowered.given(fed, self._device)
         if program.rates:
             write_rates(program, scope)
@@ -147,6 +157,30 @@ class Executor:
             fetched = run_lowered(lowered, given, scope, self._device)
         values = joined(fetched, lowered.lods) if lowered.lods else fetched
         return given_out(values, return_numpy)
+
+    def _lower(
+        self, program: Program, feed: Any, fetches: tuple[Any, ...], prunes: bool, scope: Scope
+    ) -> Lowered:
+        feeds = known_feeds(program, feed)
+        names, updates = split_fetches(fetches)
+        if prunes or updates:
+            program = self._prune_program(program, feed, names, updates)
+            for variable in program.list_vars():
+                if variable.persistable:
+                    scope.var(variable.name)  # also if the run fails
+        return lower(program, feeds, names, self._device)
+
+    def _prune_program(
+        self,
+        program: Program,
+        feed: Any = None,
+        fetch_list: Any = None,
+        optimize_ops: Any = None,
+    ) -> Program:
+        """A copy of ``program`` with what computes ``fetch_list`` and with the updates
+        ``optimize_ops``, or all if there are none.
+        """
+        return part_of(program, list(feed or ()), fetch_list or [], optimize_ops or [])
 
     def train_from_dataset(
         self,

@@ -17,18 +17,32 @@ from argosy.tensor._core.defaults import defaults
 _OF_ARRAY = ("value", "place", "persistable", "zero_copy", "name", "stop_gradient")
 _OF_TENSOR = ("value", "place", "name", "stop_gradient")
 _OF_SHAPE = ("dtype", "dims", "name", "type", "persistable")
+_OF_BLOCK = ("block", "type", "shape", "name", "dtype", "lod_level")
 _INNER_ONLY = {"value", "dims", "name", "type", "persistable", "zero_copy"}
 
 
 def is_inner(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Whether these are arguments of C++'s constructor, not data with a dtype."""
+    """Whether these are arguments of C++'s constructor, or those of a program's variable, not data
+    with a dtype.
+    """
+    if hasattr(args[0] if args else kwargs.get("block"), "declare"):
+        return True
     if len(args) > 1 and (isinstance(args[0], dtypes.DType) or isinstance(args[1], Place)):
         return True
     return not (args or "data" in kwargs) or not _INNER_ONLY.isdisjoint(kwargs)
 
 
 def construct(tensor: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Fill a new Tensor: uninitialised, of a shape, or with the values of an array or a tensor."""
+    """Fill a new Tensor: uninitialised, of a shape, or with the values of an array or a tensor.
+
+    With a block of a program it becomes a variable of that.
+    """
+    block = args[0] if args else kwargs.get("block")
+    if hasattr(block, "declare"):
+        given = dict(zip(_OF_BLOCK, args, strict=False)) | kwargs
+        del given["block"]
+        block.declare(tensor, **given)
+        return
     first = args[0] if args else kwargs.get("value")
     if isinstance(first, dtypes.DType) or "dims" in kwargs:
         names: tuple[str, ...] = _OF_SHAPE

@@ -451,13 +451,15 @@ class Tensor:
             raise DtypeError(
                 f"Tensor.grad must be set to a Tensor or None, but received {type(value).__name__}"
             )
-        if value.raw.shape != self.raw.shape or value.raw.dtype is not self.raw.dtype:
+        given = value.raw
+        is_float = given.is_floating_point() and self.raw.is_floating_point()
+        if given.shape != self.raw.shape or (given.dtype is not self.raw.dtype and not is_float):
             raise UsageError(
                 f"Tensor.grad of {self.name!r} must have shape {self.shape} and dtype "
                 f"{self.dtype.name}, "
                 f"but received shape {value.shape} and dtype {value.dtype.name}"
             )
-        holder.grad = value.raw
+        holder.grad = given.to(self.raw.dtype)  # torch has no gradient of another dtype
 
     @grad.deleter
     def grad(self) -> None:

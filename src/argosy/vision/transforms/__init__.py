@@ -21,6 +21,7 @@ from argosy.vision.transforms.functional import (
     vflip,
 )
 from argosy.vision.transforms.transforms import *
+from argosy.vision.transforms.transforms import BatchCompose
 
 __all__ = [
     *transforms.__all__,

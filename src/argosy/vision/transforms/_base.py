@@ -20,12 +20,21 @@ class Compose:
             try:
                 data = transform(data)
             except Exception as error:
-                error.add_note(f"in the transform {transform} of Compose")
+                error.add_note(f"in the transform {transform} of {type(self).__name__}")
                 raise
         return data
 
     def __repr__(self) -> str:
         return "\n".join([f"{type(self).__name__}(", *(f"    {t}" for t in self.transforms), ")"])
+
+
+class BatchCompose(Compose):
+    """Transforms of a list of samples one after the other; gives a list of the fields, each with
+    the values of all samples, as a ``collate_fn`` does.
+    """
+
+    def __call__(self, data: Any) -> Any:
+        return list(zip(*super().__call__(data), strict=True))
 
 
 class BaseTransform:

@@ -1,6 +1,8 @@
 """Transforms as objects, to be chained with ``Compose``."""
 
+from argosy.vision.transforms import _shape
 from argosy.vision.transforms._base import BaseTransform, Compose
+from argosy.vision.transforms._base import BatchCompose as BatchCompose
 from argosy.vision.transforms._color import (
     BrightnessTransform,
     ColorJitter,
@@ -25,6 +27,8 @@ from argosy.vision.transforms._shape import (
     RandomVerticalFlip,
     Resize,
 )
+
+_get_image_size = _shape.image_size
 
 __all__ = [
     "BaseTransform",

@@ -278,6 +278,37 @@ def test_a_table_has_the_learning_rate_of_its_parameter(job, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("clip", "rows", "dense"),
+    [
+        (paddle.nn.ClipGradByGlobalNorm(1.0), 18**0.5, 18**0.5),
+        (paddle.nn.ClipGradByNorm(1.0), 10**0.5, 8**0.5),
+    ],
+    ids=["global", "each"],
+)
+def test_a_worker_clips_by_the_norm_of_dense_parameters_and_rows(job, clip, rows, dense):
+    chosen = strategy()
+    running = job(1, chosen)
+    start = paddle.nn.initializer.Constant(0.5)
+    ids = paddle.static.data("ids", [None, 1], "int64")
+    found = paddle.static.nn.sparse_embedding(
+        ids, [10, 2], param_attr=paddle.ParamAttr("emb", start)
+    )
+    w = paddle.static.create_parameter([2], "float32", default_initializer=start)
+    loss = found.sum() + 2.0 * w.sum()
+    optimizer = paddle.optimizer.SGD(1.0, grad_clip=clip)
+    fleet.distributed_optimizer(optimizer, chosen).minimize(loss)
+    exe, main = paddle.static.Executor(), paddle.static.default_main_program()
+    exe.run(paddle.static.default_startup_program())
+    running.serve()
+    feed = {"ids": [[1], [1], [2]]}
+    exe.run(main, feed=feed)
+    values, held = exe.run(main, feed=feed, fetch_list=[found, w])
+    np.testing.assert_allclose(values[0], 0.5 - 2.0 / rows, rtol=1e-5)
+    np.testing.assert_allclose(values[2], 0.5 - 1.0 / rows, rtol=1e-5)
+    np.testing.assert_allclose(held, 0.5 - 2 * 2.0 / dense, rtol=1e-5)  # after the second step
+
+
+@pytest.mark.parametrize(
     ("kind", "rows", "steps"), [("SGD", 10, 800), ("SGD", 10**12, 0), ("Adam", 10, 0)]
 )
 def test_auto_trains_in_the_workers_where_the_model_fits(job, kind, rows, steps):

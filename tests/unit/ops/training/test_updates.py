@@ -25,8 +25,8 @@ def call(name, params, grads):
     """Call the op with fresh state; returns what it returned and the state."""
     state, args = {}, []
     for key in list(inspect.signature(table.get(name).fn).parameters)[2:]:
-        if key == "step":
-            state[key] = torch.zeros(())
+        if key in table.get(name).traits.alike:
+            state[key] = [torch.full((1,), SETTINGS[key.removesuffix("_pows")]) for _ in params]
         elif key in SETTINGS:
             args.append(SETTINGS[key])
             continue
@@ -57,8 +57,41 @@ def test_updates_in_place_and_leaves_gradients_alone(name):
     assert (params[0] < 2.0).all()
     assert (params[1] > -1.0).all()
     assert [g.unique().tolist() for g in grads] == [[0.5], [-0.5]]
-    if "step" in state:
-        assert state["step"].item() == 1.0
+    for key in table.get(name).traits.alike:
+        beta = torch.tensor(SETTINGS[key.removesuffix("_pows")])
+        assert [t.item() for t in state[key]] == [(beta * beta).item()] * 2
+
+
+@pytest.mark.parametrize("name", ["adam_", "adamw_", "adamax_", "lamb_"])
+def test_one_tensor_may_stand_for_equal_powers(name):
+    results = []
+    for shared in (False, True, None):
+        params = [torch.full((2, 3), 2.0), torch.full((4,), -1.0)]
+        moments = [[torch.zeros_like(p) for p in params] for _ in range(2)]
+        given = [*moments, []] if name.startswith("adam") and name != "adamax_" else moments
+        pows = []
+        for beta in table.get(name).traits.alike:
+            one = torch.full((1,), SETTINGS[beta.removesuffix("_pows")])
+            pows.append([one.clone(), one.clone()] if not shared else [one, one])
+            pows[-1] = pows[-1] if shared is not None else [one]
+        settings = [SETTINGS[k] for k in ("lr", "beta1", "beta2", "epsilon")]
+        for _ in range(2):
+            table.get(name).fn(
+                params, [torch.ones_like(p) for p in params], *given, *pows, *settings
+            )
+        results.append((params, [p[-1] for p in pows]))
+    for other in results[1:]:
+        torch.testing.assert_close(other, results[0], rtol=0, atol=0)
+
+
+def test_parameters_with_unequal_powers_are_corrected_each_by_its_own():
+    params = [torch.zeros(3), torch.zeros(3)]
+    pows = [[torch.tensor([0.9]), torch.tensor([0.9**50])], [torch.tensor([0.5])] * 2]
+    moments = [[torch.zeros(3), torch.zeros(3)] for _ in range(2)]
+    adam_updates.adam_.fn(params, [torch.ones(3)] * 2, *moments, [], *pows, 1.0, 0.9, 0.5, 0.0)
+    expected = [-1.0, -0.1 / (1 - 0.9**50)]
+    torch.testing.assert_close([p[0].item() for p in params], expected, rtol=1e-5, atol=0)
+    assert [t.item() for t in pows[1]] == [0.25, 0.25]
 
 
 @pytest.mark.parametrize("name", DENSE)
@@ -137,7 +170,7 @@ def test_small_and_large_tensors_of_one_call_get_the_same_update(num_states):
         shapes = [(10,), (40_000,), (3, 5), (50_000,)]
         params = [torch.randn(shape, generator=generator) for shape in shapes]
         state = [[torch.zeros(shape) for shape in shapes] for _ in range(num_states)]
-        extra = [torch.zeros(())] if name == "adam_" else []
+        extra = [[torch.tensor([b])] for b in (0.9, 0.999)] if name == "adam_" else []
         torch.set_num_threads(threads)
         for _ in range(3):
             grads = [torch.randn(shape, generator=generator) for shape in shapes]

@@ -13,6 +13,7 @@ from argosy.distributed.communication.group import is_initialized
 from argosy.distributed.job import default_group
 from argosy.distributed.parallel import get_rank, get_world_size
 from argosy.foundation.errors import BadArgument, NotSupported
+from argosy.foundation.process_state import Held
 from argosy.runtime.comm.backends.loopback import LoopbackBackend
 from argosy.runtime.comm.group import Group
 
@@ -34,6 +35,17 @@ _MISSING = {
     "cp_degree": "context",
     "ep_degree": "expert",
 }
+
+
+_latest: Held[Any] = Held("latest HybridCommunicateGroup", None)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_HYBRID_PARALLEL_GROUP":  # scripts reach for the latest by this name of Paddle's
+        return _latest.value
+    raise AttributeError(
+        f"module 'paddle.distributed.fleet.base.topology' has no attribute {name!r}"
+    )
 
 
 class ParallelMode:
@@ -194,6 +206,7 @@ class HybridCommunicateGroup:
         self._check_groups: dict[str, Group] = {}
         self.stage_id = 0
         self.is_first_stage = self.is_last_stage = True
+        _latest.value = self
 
     def _group(self, axes: Sequence[str]) -> Group:
         """The group of the ranks that differ from this one on ``axes``. All ranks make all such

@@ -33,6 +33,7 @@ from argosy.distributed.fleet.servers.rules import multiplier_of, sparse_rule
 from argosy.distributed.fleet.servers.runtime import Model, PsRuntime
 from argosy.distributed.fleet.servers.tables import check_names, configured, with_entry
 from argosy.foundation.errors import NotSupported, UsageError, nearest
+from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm
 from argosy.ops.array.initialization import (
     assign_value,
     fill_constant,
@@ -183,6 +184,7 @@ class ProgramOptimizer:
         wanted = _Chosen(parameters if parameters is not None else parameter_list, no_grad_set)
         tables = sparse_parameters(program.global_block())
         check_names(self._runtime.strategy, list(tables))
+        clip = self._worker_clip(tables)
         specs, own_rates = {}, set()
         for name, (param, padding) in tables.items():
             specs[name], has_own_rate = self._spec(param, padding, startup)
@@ -212,6 +214,8 @@ class ProgramOptimizer:
             pushed = [
                 (p, g) for p, g in zip(trained, found[len(dense) :], strict=True) if g is not None
             ]
+            if clip is not None:
+                pairs, pushed = _clipped(clip, pairs, pushed, tables)
             program.attachments.put(LookAhead, LookAhead(link.look_ahead))
             program.attachments.put(Follows, Follows(partial(follow, self._runtime, program)))
             program.run_options = self._options()
@@ -221,6 +225,18 @@ class ProgramOptimizer:
             del block.ops[:]
             recorder.append(block, _SERVE.name, _SERVE, (link,), {}, [])
         return operators, pairs
+
+    def _worker_clip(self, tables: dict[str, Any]) -> Any:
+        """The clip of a program with rows on servers that looks at norms; None if there is none.
+
+        The worker has all gradients of its batch, no server does. As in Paddle it clips them before
+        it sends them, so that servers get an optimizer without a clip.
+        """
+        clip = self._inner_opt.clip
+        if not tables or not isinstance(clip, (ClipGradByNorm, ClipGradByGlobalNorm)):
+            return None
+        self._inner_opt.clip = None
+        return clip
 
     def _options(self) -> dict[str, Any]:
         """What ``_fleet_opt`` of the program says: settings of runs, and the place in the job."""
@@ -271,6 +287,22 @@ class ProgramOptimizer:
             kind = "send" if is_local else "send_barrier"
             recorder.append(block, kind, _SEND[kind], arguments, {}, [])
         return block.ops[done:]
+
+
+def _clipped(
+    clip: Any,
+    pairs: list[tuple[Any, Any]],
+    pushed: list[tuple[Pull, Variable]],
+    tables: dict[str, Any],
+) -> tuple[list[tuple[Any, Any]], list[tuple[Pull, Variable]]]:
+    """Record the clipping of the gradients of dense parameters and of the rows of a batch."""
+    for pull, _ in pushed:
+        rows: Any = pull.rows
+        rows.need_clip = getattr(tables[pull.table][0], "need_clip", True)
+    with recorder.in_role(OPTIMIZE), torch.no_grad():
+        found = [g for _, g in clip([*pairs, *((pull.rows, grad) for pull, grad in pushed)])]
+    dense = [(p, g) for (p, _), g in zip(pairs, found, strict=False)]
+    return dense, [(p, g) for (p, _), g in zip(pushed, found[len(pairs) :], strict=True)]
 
 
 class _Chosen:

@@ -60,7 +60,7 @@ def sparse_rule(optimizer: Any, param: Any) -> Rule:
     if clip is not None and not isinstance(clip, ClipGradByValue):
         raise NotSupported(
             f"{type(clip).__name__}: the gradients of rows on servers can be clipped by value "
-            "only; their norm is not known in one place"
+            "only; their norm is not known in one place. In a program the worker clips them"
         )
     bounds = {"clip": (clip.min, clip.max)} if clip is not None else {}
     return Rule(
@@ -182,12 +182,17 @@ def _face_update(
         for piece, value in zip(spec.pieces, values, strict=True)
     ]
     own = optimizer.over(params)
+    kept: list[tuple[Tensor, torch.Tensor]] = []
     clocks: list[tuple[Any, torch.Tensor]] = []
     for piece, param in zip(spec.pieces, params, strict=True):
         state = own.state_of(param)
         for name, tensor in state.tensors.items():
             first = float(tensor.raw.reshape(-1)[0]) if tensor.raw.numel() else 0.0
             tensor.raw = make_state(piece, name, tensor.raw.shape, first)
+        kept += [
+            (power, make_state(piece, name, power.raw.shape, power.raw.item()))
+            for name, power in state.powers.items()
+        ]
         steps = make_state(piece, "@steps", (1,), 0.0)
         state.clock = Clock(float(steps[0]), steps.device)
         clocks.append((state, steps))
@@ -196,10 +201,14 @@ def _face_update(
         own.use_rate(float(optimizer.get_lr()) if learning_rate is None else learning_rate)
         for param, grad in zip(params, grads, strict=True):
             param.raw.grad = grad
+        # a checkpoint may have been loaded, a push taken back
+        for power, held in kept:
+            power.raw.copy_(held)
         for state, steps in clocks:
-            # a checkpoint may have been loaded, a push taken back
             state.clock.tensor.copy_(steps[0])
         own.step()
+        for power, held in kept:
+            held.copy_(power.raw)
         for state, steps in clocks:
             steps.fill_(state.clock.count)
 

@@ -1,0 +1,1 @@
+"""Paddle's own program files: read into programs, and written of them."""

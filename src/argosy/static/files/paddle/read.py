@@ -1,0 +1,217 @@
+"""Paddle's program files read: ``__model__`` of 1.x and ``.pdmodel`` of 2.x, which are one format.
+
+Everything is checked before anything uses it: the bytes (``wire``, ``schema``), names, shapes and
+blocks, that each operator has its form and names variables of the program. Nothing in a file runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from argosy.foundation.errors import ArgosyError, CheckpointError, NotSupported
+from argosy.framework.mode import switch
+from argosy.static.files.decode import Node
+from argosy.static.files.paddle import (
+    control,
+    schema,
+    sequences,  # noqa: F401  it defines types
+)
+from argosy.static.files.paddle.form import Misfit, OpForm, calls_of, is_neutral
+from argosy.static.files.paddle.variable import add_variable
+from argosy.static.files.verify import verify_loaded
+from argosy.static.ir.block import Block
+from argosy.static.ir.operator import Operator, Ref
+from argosy.static.ir.program import Program
+from argosy.static.ir.variable import Variable
+from argosy.static.record import op_types
+from argosy.static.record.append_op import append_op
+from argosy.static.record.arrays import ArrayVariable
+from argosy.static.record.carry import carry
+from argosy.tensor.engine import unique_name
+
+_DEEPEST_BLOCK = 32  # branches and loops inside of one another
+
+
+class UnknownOperators(NotSupported, CheckpointError):
+    """A program has operators that nothing here computes."""
+
+
+class Loaded(NamedTuple):
+    """A program of a file, and the names of what is fed and fetched, in their order."""
+
+    program: Program
+    feeds: list[str]
+    fetches: list[str]
+
+
+def loads(data: bytes, source: str) -> Loaded:
+    """The program in ``data``; ``source`` names it in messages."""
+    root = Node(schema.decoded(data, source), source)
+    return _Reading(root.entries()["blocks"], source).run()
+
+
+class _Reading:
+    """One call of ``loads``."""
+
+    def __init__(self, node: Node, source: str) -> None:
+        self._source = source
+        self._blocks = [item.entries() for item in node.items()]
+        if not self._blocks:
+            raise node.refused("a list of one block or more")
+        self._forms = [[OpForm.of(n) for n in b["ops"].items()] for b in self._blocks]
+        self._program = Program()
+        self._program.is_loaded = True
+        self._problems: dict[str, str] = {}  # by type
+        self._filled: set[int] = set()
+
+    def run(self) -> Loaded:
+        feeds, fetches = self._columns("feed", "Out"), self._columns("fetch", "X")
+        self._add_blocks()
+        for block, fields in zip(self._program.blocks, self._blocks, strict=True):
+            for node in fields["vars"].items():
+                add_variable(block, node, feeds)
+        self._wanted = {n for forms in self._forms for f in forms for n in f.reads}
+        with _recording(), unique_name.guard(self._unused_prefix()):
+            self._fill(self._program.blocks[0])
+        if self._problems:
+            shown = "; ".join(
+                f"{name!r}{f' ({reason})' if reason else ''}"
+                for name, reason in sorted(self._problems.items())
+            )
+            raise UnknownOperators(
+                f"{self._source} has operators that are not supported here: {shown}"
+            )
+        self._check_names("feed", feeds)
+        self._check_names("fetch", fetches)
+        verify_loaded(self._program, self._source)
+        return Loaded(self._program, feeds, fetches)
+
+    def _unused_prefix(self) -> str:
+        """What names that are invented here begin with, and none in the file does."""
+        names, prefix = [n for block in self._program.blocks for n in block.vars], "read_"
+        while any(name.startswith(prefix) for name in names):
+            prefix = f"read_{prefix}"
+        return prefix
+
+    def _columns(self, kind: str, slot: str) -> list[str]:
+        """What feed or fetch operators name, in the order of their columns."""
+        found: dict[int, str] = {}
+        for form in self._forms[0]:
+            names = (form.outputs if kind == "feed" else form.inputs).get(slot, [])
+            if form.type == kind:
+                column = form.attrs.get("col", 0)
+                if len(names) != 1 or type(column) is not int or column in found:
+                    raise CheckpointError(
+                        f"{self._source} is damaged: a {kind} operator with {names} at {column!r}"
+                    )
+                found[column] = names[0]
+        return [found[column] for column in sorted(found)]
+
+    def _check_names(self, what: str, names: list[str]) -> None:
+        known = self._program.blocks[0].vars
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise CheckpointError(
+                f"{self._source} is damaged: it has a {what} of {unknown[0]!r}, which is no "
+                "variable of the program"
+            )
+
+    def _add_blocks(self) -> None:
+        depths: list[int] = []
+        for index, fields in enumerate(self._blocks):
+            low, high = (0, index - 1) if index else (-1, -1)
+            parent = fields["parent_idx"].integer(low, high)
+            fields["idx"].integer(index, index)
+            depths.append(depths[parent] + 1 if index else 0)
+            if depths[-1] > _DEEPEST_BLOCK:
+                raise fields["parent_idx"].refused(f"a block at most {_DEEPEST_BLOCK - 1} deep")
+        self._program.blocks = [
+            Block(self._program, i, fields["parent_idx"].value)
+            for i, fields in enumerate(self._blocks)
+        ]
+
+    def _fill(self, block: Block) -> None:
+        """Add the operators of a block, those of inner blocks where they are run."""
+        self._filled.add(block.idx)
+        for name, variable in block.vars.items():
+            if isinstance(variable, ArrayVariable):
+                block.append_operator(Operator(block, "create_array", None, (), {}, Ref(name)))
+        for form in self._forms[block.idx]:
+            if form.type in ("feed", "fetch"):
+                continue
+            try:
+                self._add_operators(form, block)
+            except Misfit as misfit:
+                self._problems.setdefault(form.type, str(misfit))
+
+    def _add_operators(self, form: OpForm, block: Block) -> None:
+        self._require_variables(form, block)
+        inner = control.sub_block_of(form, block)
+        if inner is not None:
+            if inner in self._filled:
+                raise Misfit(f"runs block {inner}, which another operator runs")
+            self._fill(self._program.blocks[inner])
+        special = control.operators_of(form, block)
+        if special is not None:
+            for operator in special:
+                block.append_operator(operator)
+            return
+        try:
+            calls = calls_of(form, block, self._wanted)
+        except Misfit:
+            if not op_types.is_defined(form.type):
+                raise
+            self._record(form, block)
+            return
+        for operator in calls:
+            block.append_operator(operator)
+            _carry(operator)
+
+    def _require_variables(self, form: OpForm, block: Block) -> None:
+        for name in form.reads:
+            if block.find_var_recursive(name) is None:
+                raise Misfit(f"reads {name!r:.80}, which is no variable of the program")
+
+    def _record(self, form: OpForm, block: Block) -> None:
+        """Add an operator by what records those of its type that scripts append."""
+        known = op_types.names_of(form.type)
+        attrs = {
+            name: value
+            for name, value in form.attrs.items()
+            if name in (*known, "op_role") or not is_neutral(form.type, name, value)
+        }
+        find = block.find_var_recursive
+        outputs = {
+            slot: names
+            for slot, names in form.outputs.items()
+            if all(find(name) is not None for name in names)
+        }
+        try:
+            append_op(block, form.type, form.inputs, outputs, attrs)
+        except (ArgosyError, ValueError, TypeError, KeyError, IndexError) as error:
+            raise Misfit(str(error)) from error
+
+
+def _carry(operator: Operator) -> None:
+    """Note on the results of a call the sequences of what it takes."""
+    if operator.op is None:
+        return
+    find = operator.block.find_var_recursive
+    given = [v for name in operator.input_arg_names if (v := find(name)) is not None]
+    made: list[Variable] = [v for n in operator.output_arg_names if (v := find(n)) is not None]
+    carry(operator.op, given, made)
+
+
+@contextlib.contextmanager
+def _recording() -> Iterator[None]:
+    """Let what is called inside be recorded."""
+    if switch.is_static:
+        yield
+        return
+    switch.enable()
+    try:
+        yield
+    finally:
+        switch.disable()

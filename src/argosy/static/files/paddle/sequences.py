@@ -1,0 +1,118 @@
+"""Operators on sequences: Paddle's tensors hold their offsets themselves, here they are variables
+that such an operator takes. So these are recorded by the functions of ``static.nn``, which find
+them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.ops.sequences import sequence as ops
+from argosy.ops.sequences import sequence_rnn as rnn_ops
+from argosy.static.nn import sequence_lod as faces
+from argosy.static.record.op_types import define, listed
+
+
+@define("sequence_pool", unused=("MaxIndex",))
+def _pool(X: Any, pooltype: str = "AVERAGE", pad_value: float = 0.0, is_test: bool = False) -> Any:
+    return faces.sequence_pool(X, pooltype.lower(), is_test, pad_value)
+
+
+@define("sequence_softmax")
+def _softmax(X: Any) -> Any:
+    return faces.sequence_softmax(X)
+
+
+@define("sequence_conv")
+def _conv(
+    X: Any, Filter: Any, contextLength: int, contextStart: int = 0, contextStride: int = 1
+) -> Any:
+    return faces.with_sequences(
+        "sequence_conv", ops.sequence_conv, X, Filter, contextStart, contextLength
+    )
+
+
+@define("sequence_reverse", outputs=("Y",))
+def _reverse(X: Any) -> Any:
+    return faces.sequence_reverse(X)
+
+
+@define("sequence_expand")
+def _expand(X: Any, Y: Any, ref_level: int = -1) -> Any:
+    return faces.sequence_expand(X, Y, ref_level)
+
+
+@define("sequence_expand_as")
+def _expand_as(X: Any, Y: Any) -> Any:
+    return faces.sequence_expand_as(X, Y)
+
+
+@define("sequence_concat", lists=("X",))
+def _concat(X: Any) -> Any:
+    return faces.sequence_concat(listed(X))
+
+
+@define("sequence_reshape")
+def _reshape(X: Any, new_dim: int) -> Any:
+    return faces.sequence_reshape(X, new_dim)
+
+
+@define("sequence_enumerate")
+def _enumerate(X: Any, win_size: int, pad_value: int = 0) -> Any:
+    return faces.sequence_enumerate(X, win_size, pad_value)
+
+
+@define("sequence_slice")
+def _slice(X: Any, Offset: Any, Length: Any) -> Any:
+    return faces.sequence_slice(X, Offset, Length)
+
+
+@define("sequence_pad", outputs=("Out", "Length"))
+def _pad(X: Any, PadValue: Any, padded_length: int = -1) -> Any:
+    return faces.sequence_pad(X, PadValue, None if padded_length < 0 else padded_length)
+
+
+@define("sequence_unpad")
+def _unpad(X: Any, Length: Any) -> Any:
+    return faces.sequence_unpad(X, Length)
+
+
+@define("lod_reset")
+def _lod_reset(X: Any, Y: Any = None, target_lod: Any = ()) -> Any:
+    return faces.lod_reset(X, Y, list(target_lod) or None)
+
+
+@define("lstm", outputs=("Hidden", "Cell"), unused=("BatchGate", "BatchCellPreAct"))
+def _lstm(
+    Input: Any,
+    Weight: Any,
+    Bias: Any,
+    H0: Any = None,
+    C0: Any = None,
+    use_peepholes: bool = True,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    cell_activation: str = "tanh",
+    candidate_activation: str = "tanh",
+) -> Any:
+    return faces.with_sequences(
+        "lstm", rnn_ops.dynamic_lstm, Input, Weight, Bias, H0, C0, use_peepholes, is_reverse,
+        gate_activation, cell_activation, candidate_activation,
+    )  # fmt: skip
+
+
+@define("gru", outputs=("Hidden",), unused=("BatchGate", "BatchResetHiddenPrev", "BatchHidden"))
+def _gru(
+    Input: Any,
+    Weight: Any,
+    Bias: Any = None,
+    H0: Any = None,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    activation: str = "tanh",
+    origin_mode: bool = False,
+) -> Any:
+    return faces.with_sequences(
+        "gru", rnn_ops.dynamic_gru, Input, Weight, Bias, H0, is_reverse, gate_activation,
+        activation, origin_mode,
+    )  # fmt: skip
