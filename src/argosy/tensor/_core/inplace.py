@@ -84,7 +84,7 @@ def change(x: Tensor, call: str, fn: Callable[..., Any], /, *args: Any, **kwargs
     return replace(x, out, call)
 
 
-_set_version = torch._C._autograd._unsafe_set_version_counter  # type: ignore[attr-defined]
+_set_version = torch._C._autograd._unsafe_set_version_counter
 
 
 def _is_in_graph(values: Iterable[Any]) -> bool:
