@@ -92,17 +92,10 @@ class OpDesc:
     """An operator seen as data."""
 
     operator: Operator
+    part: str = ""  # the type of the one of Paddle's operators that it stands for, if of several
 
     def type(self) -> str:
-        """Its type; of a choice that Paddle makes with other operators, the type of that one."""
-        operator = self.operator
-        if operator.type != "cond":
-            return operator.type
-        blocks = operator.sub_blocks
-        if not any(block.ops for block in blocks):
-            return "select_input"
-        is_alone = len(blocks) == 2 and not blocks[1].ops and not operator.out[0]
-        return "conditional_block" if is_alone else "cond"
+        return self.part or self.operator.type
 
     def input(self, name: str) -> list[str]:
         return self.operator.input_slots.get(name, [])
@@ -144,6 +137,13 @@ class OpDesc:
         """Nothing is left to do: shapes are known since the operator was recorded."""
 
 
+def _parts(operator: Operator) -> list[OpDesc]:
+    if operator.type != "cond":
+        return [OpDesc(operator)]
+    branches = [OpDesc(operator, "conditional_block") for b in operator.sub_blocks if b.ops]
+    return [*branches, *(OpDesc(operator, "select_input") for _ in operator.out[0])]
+
+
 @dataclass(frozen=True, slots=True)
 class BlockDesc:
     """A block seen as data."""
@@ -159,10 +159,17 @@ class BlockDesc:
         return self.block.parent_idx
 
     def op_size(self) -> int:
-        return len(self.block.ops)
+        return len(self._ops())
 
     def op(self, index: int) -> OpDesc:
-        return OpDesc(self.block.ops[index])
+        return self._ops()[index]
+
+    def _ops(self) -> list[OpDesc]:
+        """The operators; of a program that was read, with a choice as the operators that the file
+        has for it.
+        """
+        is_loaded = self.block.program.is_loaded
+        return [d for o in self.block.ops for d in (_parts(o) if is_loaded else [OpDesc(o)])]
 
     def has_var(self, name: str | bytes) -> bool:
         return _text(name) in self.block.vars

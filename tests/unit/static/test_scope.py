@@ -75,3 +75,17 @@ def test_what_a_run_frees_is_told_by_block_and_operator():
     main = paddle.static.default_main_program()
     [freed] = core._get_eager_deletion_vars(main.desc, [out.name])
     assert freed == [["x"], [hidden.name]]
+
+
+def test_lists_of_what_is_fed_and_fetched_have_columns():
+    core = paddle.base.core
+    scope, value = core.Scope(), core.LoDTensor()
+    value.set(np.arange(4.0).reshape(4, 1), paddle.CPUPlace())
+    value.set_recursive_sequence_lengths([[1, 3]])
+    core.set_feed_variable(scope, value, "feed", 1)
+    assert core.get_fetch_variable(scope, "feed", 1).recursive_sequence_lengths() == [[1, 3]]
+    scope.var("fetch").get_fetch_list().append(value)
+    found = core.get_fetch_variable(scope, "fetch", 0)
+    np.testing.assert_array_equal(np.array(found), np.arange(4.0).reshape(4, 1))
+    with pytest.raises(RuntimeError, match="has 1 columns"):
+        core.get_fetch_variable(scope, "fetch", 1)

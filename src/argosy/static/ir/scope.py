@@ -75,6 +75,10 @@ class ScopeVariable:
             self.array = LoDTensorArray()
         return self.array
 
+    def get_fetch_list(self) -> LoDTensorArray:
+        """What was fed or fetched under this name, by column."""
+        return self.get_lod_tensor_array()
+
     def get_lod_rank_table(self) -> LoDRankTable:
         """The table of sequences that a run left here."""
         return LoDRankTable(self.get_tensor().raw_tensor())
@@ -328,6 +332,25 @@ def raw_of(value: Any) -> torch.Tensor | None:
     if isinstance(value, LoDTensor):
         return value.raw_tensor()
     return value if isinstance(value, torch.Tensor) else None
+
+
+def set_feed_variable(scope: Scope, value: LoDTensor, name: str, column: int) -> None:
+    """Put a value into a column of the list that a scope holds under ``name``."""
+    held = scope.var(name).get_fetch_list()
+    while len(held) <= column:
+        held.append(LoDTensor())
+    held[column] = value
+
+
+def get_fetch_variable(scope: Scope, name: str, column: int) -> LoDTensor:
+    """What is in a column of the list that a scope holds under ``name``."""
+    held = scope.find_var(name)
+    columns = [] if held is None else held.get_fetch_list()
+    if not 0 <= column < len(columns):
+        raise WrongKind(
+            f"get_fetch_variable: {name!r} has {len(columns)} columns in this scope, not {column}"
+        )
+    return columns[column]
 
 
 def create_loaded_parameter(variables: Iterable[Any], scope: Scope, executor: Any) -> None:

@@ -17,7 +17,7 @@ from argosy.tensor._core.tensor import Tensor
 def check_writable(x: Tensor, call: str) -> None:
     """Refuse to overwrite a leaf that backward needs."""
     t = x.raw
-    if t.is_leaf and not x.stop_gradient and torch.is_grad_enabled():
+    if not x.stop_gradient and t.is_leaf and torch.is_grad_enabled():
         raise UsageError(
             f"{call}: Leaf Tensor ({x.name}) that doesn't stop gradient can't use inplace "
             "strategy. "
