@@ -37,9 +37,9 @@ def construct(tensor: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
 
     With a block of a program it becomes a variable of that.
     """
-    block = args[0] if args else kwargs.get("block")
+    block: Any = args[0] if args else kwargs.get("block")
     if hasattr(block, "declare"):
-        given = dict(zip(_OF_BLOCK, args, strict=False)) | kwargs
+        given = {**dict(zip(_OF_BLOCK, args, strict=False)), **kwargs}
         del given["block"]
         block.declare(tensor, **given)
         return
