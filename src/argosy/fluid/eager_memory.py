@@ -1,4 +1,4 @@
-"""What scripts ask Paddle's core about the memory of Tensors."""
+"""Tensors that lie in the memory of the host."""
 
 from __future__ import annotations
 

@@ -28,12 +28,13 @@ class Predictor:
     reads the same weights and has inputs and outputs of its own.
 
     Example:
-        >>> import numpy, paddle
+        >>> import numpy, paddle, tempfile
         >>> from paddle.inference import Config, create_predictor
         >>> net = paddle.nn.Linear(4, 2)
         >>> spec = [paddle.static.InputSpec([None, 4], "float32", "x")]
-        >>> paddle.jit.save(net, "linear", input_spec=spec)
-        >>> predictor = create_predictor(Config("linear.pdmodel", "linear.pdiparams"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     paddle.jit.save(net, f"{folder}/linear", input_spec=spec)
+        ...     predictor = create_predictor(Config(folder, "linear"))
         >>> predictor.get_input_names()
         ['x']
         >>> predictor.get_input_handle("x").copy_from_cpu(numpy.ones((3, 4), "float32"))
@@ -160,11 +161,13 @@ class PredictorPool:
     """``size`` predictors over one set of weights, one for each thread.
 
     Example:
-        >>> import numpy, paddle
+        >>> import paddle, tempfile
         >>> from paddle.inference import Config, PredictorPool
+        >>> net = paddle.nn.Linear(4, 2)
         >>> spec = [paddle.static.InputSpec([None, 4], "float32", "x")]
-        >>> paddle.jit.save(paddle.nn.Linear(4, 2), "linear", input_spec=spec)
-        >>> pool = PredictorPool(Config("linear.pdmodel", "linear.pdiparams"), 2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     paddle.jit.save(net, f"{folder}/linear", input_spec=spec)
+        ...     pool = PredictorPool(Config(folder, "linear"), 2)
         >>> pool.retrieve(1).get_input_names()
         ['x']
     """

@@ -27,7 +27,13 @@ from argosy.static.parallel.strategy import BuildStrategy, ExecutionStrategy
 from argosy.static.record.average import ExponentialMovingAverage
 from argosy.static.record.backward import append_backward, gradients
 from argosy.static.record.ctr_metric import ctr_metric_bundle
-from argosy.static.record.data import InputSpec, create_global_var, create_parameter, data
+from argosy.static.record.data import (
+    InputSpec,
+    create_global_var,
+    create_parameter,
+    data,
+    setitem,
+)
 from argosy.static.record.metric import accuracy, auc
 from argosy.static.record.print_op import Print
 from argosy.static.record.py_func import py_func

@@ -11,7 +11,7 @@ from argosy.foundation.errors import UsageError
 from argosy.ops.math import scan as ops
 from argosy.ops.table import Op
 from argosy.tensor._core.arguments import store
-from argosy.tensor._core.inplace import before_change, replace
+from argosy.tensor._core.inplace import change, replace
 from argosy.tensor._core.tensor import apply
 
 __all__ = [
@@ -51,7 +51,7 @@ def cumsum_(x: Any, axis: int | None = None, dtype: Any = None, name: str | None
 
 def cumprod_(x: Any, dim: int | None = None, dtype: Any = None, name: str | None = None) -> Any:
     """In-place form of ``cumprod``."""
-    return replace(x, before_change(x, cumprod, x, dim, dtype=dtype), "cumprod_")
+    return change(x, "cumprod_", cumprod, x, dim, dtype=dtype)
 
 
 def logcumsumexp(

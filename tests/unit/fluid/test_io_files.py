@@ -53,11 +53,16 @@ def test_files_are_those_of_paddle(kind, tmp_path):
     assert (tmp_path / "combined").stat().st_size == (FILES / kind / "combined").stat().st_size
 
 
-def test_a_program_of_paddle_is_refused_by_name(exe):
-    with pytest.raises(NotSupported, match="__model__' is a program of real Paddle"):
-        fluid.io.load_inference_model(
-            str(FILES / "momentum" / "inference"), exe, params_filename="params"
-        )
+def test_an_inference_model_of_paddle_computes_with_its_variables(exe):
+    program, feeds, targets = fluid.io.load_inference_model(
+        str(FILES / "momentum" / "inference"), exe, params_filename="params"
+    )
+    x = np.array([[1.0, 2.0], [0.5, -1.0]], "float32")
+    weight, bias = (
+        np.array(fluid.global_scope().find_var(f"dense.{name}").get_tensor()) for name in "wb"
+    )
+    [made] = exe.run(program, feed={feeds[0]: x}, fetch_list=targets)
+    np.testing.assert_allclose(made, x @ weight + bias, rtol=1e-6)
 
 
 def test_what_is_saved_can_be_chosen(exe, tmp_path):

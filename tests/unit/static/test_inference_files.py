@@ -65,11 +65,10 @@ def test_saving_warns_of_counts_that_a_metric_keeps(tmp_path):
         paddle.static.normalize_program(paddle.static.default_main_program(), [x], [scores])
 
 
-@pytest.mark.parametrize("kind", [TypeError, ValueError])
-def test_wrong_arguments_of_loading_are_refused(model, kind):
-    with pytest.raises(kind, match="path_prefix must be a string"):
+def test_wrong_arguments_of_loading_are_refused(model):
+    with pytest.raises(ValueError, match="path_prefix must be a string"):
         paddle.static.load_inference_model(["model"], model[0])
-    with pytest.raises(kind, match="must be a Program"):
+    with pytest.raises(TypeError, match="must be a Program"):
         paddle.static.deserialize_persistables(None, None, None)
 
 

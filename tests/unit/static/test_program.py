@@ -440,3 +440,13 @@ def test_a_program_for_inference_keeps_all_operators():
         for program in (main, copy)
     ]
     assert tests == [False, True]
+
+
+def test_setitem_leaves_its_input_as_it_is():
+    x = paddle.static.data("x", [2, 3])
+    doubled = x * 2
+    out = paddle.static.setitem(doubled, (1, slice(0, 2)), 9.0)
+    feed = {"x": np.arange(6, dtype="float32").reshape(2, 3)}
+    before, after = paddle.static.Executor().run(feed=feed, fetch_list=[doubled, out])
+    np.testing.assert_array_equal(before, feed["x"] * 2)
+    np.testing.assert_array_equal(after, [[0, 2, 4], [9, 9, 10]])

@@ -20,7 +20,7 @@ def p_norm(
     elements, and the whole gradient for each of several elements that are the largest or least.
     """
     if x.requires_grad and p in (0.0, math.inf, -math.inf):
-        return _KinkedNorm.apply(x, p, axis, keepdim, dtype)  # type: ignore[no-untyped-call,no-any-return]
+        return _KinkedNorm.apply(x, p, axis, keepdim, dtype)  # type: ignore[no-untyped-call]
     return torch.linalg.vector_norm(x, p, axis, keepdim, dtype=dtype)
 
 

@@ -54,7 +54,7 @@ signbit = _unary("signbit", torch.signbit)
 def sign(x: Tensor) -> Tensor:
     """-1, 0 or 1; nan where ``x`` is."""
     out = torch.sgn(x)
-    return torch.where(x.isnan(), x.detach(), out) if x.is_floating_point() else out
+    return torch.where(x == x, out, x.detach()) if x.is_floating_point() else out
 
 
 isnan = _unary("isnan", torch.isnan, layer="isnan_v2")

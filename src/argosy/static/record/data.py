@@ -12,7 +12,7 @@ from argosy.framework.mode import switch
 from argosy.nn import parameter
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.record.recorder import recorder
-from argosy.tensor.creation import full
+from argosy.tensor.creation import assign, full
 from argosy.tensor.engine import Tensor, get_default_dtype, unique_name
 
 
@@ -81,6 +81,23 @@ def create_global_var(
         )
     name = name or unique_name.generate("_generated_var")
     return recorder.new_state(name, [int(n) for n in shape], dtypes.to_torch(dtype), value)
+
+
+def setitem(x: Any, index: Any, value: Any) -> Any:
+    """A variable like ``x`` with ``value`` at ``index``; ``x`` stays what it is.
+
+    Example:
+        >>> import paddle
+        >>> paddle.enable_static()
+        >>> with paddle.static.program_guard(paddle.static.Program()):
+        ...     out = paddle.static.setitem(paddle.zeros([2, 2]), (0, 1), 3.0)
+        ...     paddle.static.Executor().run(fetch_list=[out])[0].tolist()
+        [[0.0, 3.0], [0.0, 0.0]]
+        >>> paddle.disable_static()
+    """
+    out = assign(x)
+    out[index] = value
+    return out
 
 
 class InputSpec:

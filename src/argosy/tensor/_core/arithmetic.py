@@ -15,7 +15,7 @@ from argosy.ops.table import Op
 from argosy.tensor._core.arguments import store
 from argosy.tensor._core.defaults import defaults
 from argosy.tensor._core.face import binary
-from argosy.tensor._core.inplace import before_change, make_inplace, replace
+from argosy.tensor._core.inplace import change, make_inplace, replace
 from argosy.tensor._core.tensor import Tensor, apply
 
 __all__ = [
@@ -281,7 +281,7 @@ def clip_(x: Any, min: Any = None, max: Any = None, name: str | None = None) -> 
     """
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         min, max = (int(bound) if bound is not None else None for bound in (min, max))
-    return replace(x, before_change(x, clip, x, min, max), "clip_")
+    return change(x, "clip_", clip, x, min, max)
 
 
 clamp_ = clip_

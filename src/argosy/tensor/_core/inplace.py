@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from argosy.tensor._core.tensor import Tensor
 def check_writable(x: Tensor, call: str) -> None:
     """Refuse to overwrite a leaf that backward needs."""
     t = x.raw
-    if (t.requires_grad or x._nominal_grad) and t.is_leaf and torch.is_grad_enabled():
+    if not x.stop_gradient and t.is_leaf and torch.is_grad_enabled():
         raise UsageError(
             f"{call}: Leaf Tensor ({x.name}) that doesn't stop gradient can't use inplace "
             "strategy. "
@@ -37,7 +37,7 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     Outside the graph the memory of ``x`` is overwritten, so views of it see the change. Inside,
     ``x`` takes over the tensor ``out``. A view of a tensor in the graph is overwritten, so that the
     change reaches the tensor. Either way autograd refuses later if it needed the old value; a
-    function that computes ``out`` from ``x`` is called by ``before_change``.
+    function that computes ``out`` from ``x`` is called by ``change``.
     """
     if not isinstance(x, Tensor):
         raise _not_a_tensor(x, call)
@@ -60,26 +60,37 @@ def replace(x: Tensor, out: Tensor, call: str) -> Tensor:
     return x
 
 
-def before_change(x: Tensor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call ``fn``, which computes what ``x`` shall hold and may save ``x`` as it is now for
-    backward.
+def change(x: Tensor, call: str, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Tensor:
+    """Make ``x`` hold what ``fn`` returns, which may save ``x`` as it is now for backward.
 
-    It sees the memory of ``x``, which ``replace`` leaves alone in the graph, by a tensor that
-    counts its changes apart.
+    In the graph the change is therefore counted before ``fn`` runs: what it saves is of the new
+    count, while the memory stays as it is.
     """
     raw = x.raw
-    if not torch.is_grad_enabled() or raw._is_view() or x.rebind is not None:
-        return fn(*args, **kwargs)
-    if not any(isinstance(a, Tensor) and a.raw.requires_grad for a in (*args, *kwargs.values())):
-        return fn(*args, **kwargs)
-    x.raw = _alias(raw, raw.shape)
+    if not _is_in_graph((*args, *kwargs.values())) or raw._is_view() or x.rebind is not None:
+        return replace(x, fn(*args, **kwargs), call)
+    check_writable(x, call)
+    count = raw._version
+    torch.autograd.graph.increment_version(raw)
     try:
-        return fn(*args, **kwargs)
-    finally:
-        x.raw = raw
+        out = fn(*args, **kwargs)
+    except BaseException:
+        _set_version((raw,), (count,))
+        raise
+    if out.rebind is None and (raw.requires_grad or out.raw.requires_grad):
+        x.take_over(out.raw, changes=0)
+        return x
+    _set_version((raw,), (count,))
+    return replace(x, out, call)
 
 
-_alias = torch.ops.aten._unsafe_view.default
+_set_version = torch._C._autograd._unsafe_set_version_counter
+
+
+def _is_in_graph(values: Iterable[Any]) -> bool:
+    return torch.is_grad_enabled() and any(
+        isinstance(v, Tensor) and v.raw.requires_grad for v in values
+    )
 
 
 def _rebound(x: Tensor, out: Tensor) -> Tensor:
@@ -197,7 +208,7 @@ def make_inplace(
             return fn(*args, **kwargs)
         if is_view:
             return relayout(changed, fn(*args, **kwargs), call)
-        return replace(changed, before_change(changed, fn, *args, **kwargs), call)
+        return change(changed, call, fn, *args, **kwargs)
 
     inplace.__name__ = inplace.__qualname__ = call
     inplace.__doc__ = (

@@ -358,9 +358,11 @@ class Tensor:
     def _inplace_version(self) -> int:
         return self.inplace_version
 
-    def take_over(self, new: torch.Tensor) -> None:
-        """Hold another tensor from now on, as the result of an in-place change."""
-        self._num_changes = self.inplace_version + 1 - new._version
+    def take_over(self, new: torch.Tensor, changes: int = 1) -> None:
+        """Hold another tensor from now on, as the result of in-place changes that ``raw`` did not
+        count.
+        """
+        self._num_changes = self.inplace_version + changes - new._version
         self.raw = new
 
     def supersede(self, new: torch.Tensor) -> None:

@@ -131,7 +131,8 @@ def test_what_is_saved_is_loaded(job, tmp_path):
         "batch_norm_0.w_1",
         "batch_norm_0.w_2",
     ]
-    fleet.save_inference_model(exe, str(tmp_path / "model"), ["ids", "pair"], [out])
+    with pytest.warns(UserWarning, match="own format.*'embedding_by_key'"):
+        fleet.save_inference_model(exe, str(tmp_path / "model"), ["ids", "pair"], [out])
     fleet.save_one_table(0, str(tmp_path / "one"))
     fleet.save_one_table("dense", str(tmp_path / "one"))
     fleet.save_dense_params(exe, str(tmp_path / "dense.bin"), None, main)
@@ -271,7 +272,8 @@ def test_a_table_has_the_learning_rate_of_its_parameter(job, tmp_path):
     exe.run(paddle.static.default_startup_program())
     running.serve()
     exe.run(main, feed={"ids": [[1]]})
-    fleet.save_inference_model(exe, str(tmp_path / "model"), ["ids"], found[0])
+    with pytest.warns(UserWarning, match="own format.*'embedding_by_key'"):
+        fleet.save_inference_model(exe, str(tmp_path / "model"), ["ids"], found[0])
     for name, expected in (("slow", 0.4), ("fast", 0.2)):
         [(value,)] = rows_of(tmp_path / "model" / "tables", name).values()
         np.testing.assert_allclose(value, expected, rtol=1e-6)
@@ -381,9 +383,10 @@ def test_inference_reads_rows_and_makes_none(job, tmp_path):
     fleet.save_persistables(exe, str(tmp_path / "saved"))
     assert sorted(rows_of(tmp_path / "saved")) == [1, 2]
     # a program from before minimize becomes the same model
-    fleet.save_inference_model(
-        exe, str(tmp_path / "model"), ["ids"], [found.name], before.origin_main_program
-    )
+    with pytest.warns(UserWarning, match="own format.*'embedding_by_key'"):
+        fleet.save_inference_model(
+            exe, str(tmp_path / "model"), ["ids"], [found.name], before.origin_main_program
+        )
     with paddle.static.scope_guard(paddle.static.Scope()):
         program, _, fetches = paddle.static.load_inference_model(
             str(tmp_path / "model"), exe, model_filename="__model__"
