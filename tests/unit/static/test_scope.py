@@ -79,9 +79,8 @@ def test_what_a_run_frees_is_told_by_block_and_operator():
 
 def test_lists_of_what_is_fed_and_fetched_have_columns():
     core = paddle.base.core
-    scope, value = core.Scope(), core.LoDTensor()
+    scope, value = core.Scope(), core.LoDTensor([[1, 3]])
     value.set(np.arange(4.0).reshape(4, 1), paddle.CPUPlace())
-    value.set_recursive_sequence_lengths([[1, 3]])
     core.set_feed_variable(scope, value, "feed", 1)
     assert core.get_fetch_variable(scope, "feed", 1).recursive_sequence_lengths() == [[1, 3]]
     scope.var("fetch").get_fetch_list().append(value)

@@ -70,9 +70,10 @@ class LoDTensor(TensorMemory):
         [[0, 2, 5]]
     """
 
-    def __init__(self, value: torch.Tensor | None = None, lod: Lod | None = None) -> None:
-        self._value = value
-        self._offsets: Lod = lod or []
+    def __init__(self, value: Any = None, lod: Lod | None = None) -> None:
+        """``value`` is a tensor, or the lengths of the sequences of values that are set later."""
+        self._value: torch.Tensor | None = None if isinstance(value, list) else value
+        self._offsets: Lod = offsets_of(value) if isinstance(value, list) else lod or []
 
     # -- values
     # ----------------------------------------------------------------------------------------------
