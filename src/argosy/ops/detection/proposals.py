@@ -35,9 +35,11 @@ def distribute_fpn_proposals(
     levels = range(min_level, max_level + 1)
     scale = area(rois, 1.0 if pixel_offset else 0.0).sqrt() / refer_scale
     level = ((scale + 1e-6).log2() + refer_level).floor().clamp(min_level, max_level)
-    image = torch.arange(len(rois_num), device=rois.device).repeat_interleave(rois_num.long())
+    ends = rois_num.long().cumsum(0)
+    image = torch.searchsorted(ends, torch.arange(len(rois), device=rois.device), right=True)
     own = [level == wanted for wanted in levels]
-    counts = [torch.bincount(image[mask], minlength=len(rois_num)).int() for mask in own]
+    num_images = len(rois_num)
+    counts = [torch.bincount(image[mask], minlength=num_images)[:num_images].int() for mask in own]
     gone_to = level.argsort(stable=True).argsort().int()[:, None]
     return [*(rois[mask] for mask in own), *counts, gone_to]
 

@@ -11,13 +11,13 @@ from typing import Any
 import torch
 
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.tensor._core.tensor import Tensor
+from argosy.tensor._core.tensor import Tensor, asks_for_gradient
 
 
 def check_writable(x: Tensor, call: str) -> None:
     """Refuse to overwrite a leaf that backward needs."""
     t = x.raw
-    if not x.stop_gradient and t.is_leaf and torch.is_grad_enabled():
+    if asks_for_gradient(x) and t.is_leaf and torch.is_grad_enabled():
         raise UsageError(
             f"{call}: Leaf Tensor ({x.name}) that doesn't stop gradient can't use inplace "
             "strategy. "

@@ -873,6 +873,11 @@ def wrap(t: torch.Tensor) -> Tensor:
     return out
 
 
+def asks_for_gradient(x: Tensor) -> bool:
+    """Whether stop_gradient=False was asked of an eager tensor, also of one of integers."""
+    return x.raw.requires_grad or x._nominal_grad
+
+
 def _rebuild(
     cls: type[Tensor], raw: torch.Tensor, requires_grad: bool, attributes: dict[str, Any]
 ) -> Tensor:
