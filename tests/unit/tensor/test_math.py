@@ -195,6 +195,11 @@ def test_ops_infer_shapes_on_the_meta_device():
     assert scan.cumsum(torch.empty(3, dtype=torch.int32, device="meta"), 0).dtype is torch.int64
 
 
+def test_increment_refuses_lists():
+    with pytest.raises(TypeError, match="increment: x must be a Tensor, but received list"):
+        paddle.increment([1, 2, 3])
+
+
 def test_increment_takes_a_leaf_that_is_trained():
     x = paddle.to_tensor([2.0], stop_gradient=False)
     out = paddle.increment(x, 1.5)

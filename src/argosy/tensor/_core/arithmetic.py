@@ -219,6 +219,8 @@ def multiplex(inputs: Any, index: Any, name: str | None = None) -> Any:
 
 def increment(x: Any, value: float = 1.0, name: str | None = None) -> Any:
     """Add ``value`` in place to a tensor of one element, to a leaf outside of the graph too."""
+    if not isinstance(x, Tensor):
+        raise DtypeError(f"increment: x must be a Tensor, but received {type(x).__name__}")
     is_trained = x.rebind is None and x.raw.is_leaf and x.raw.requires_grad
     with torch.set_grad_enabled(torch.is_grad_enabled() and not is_trained):
         return replace(x, apply(ops.increment, x, value), "increment")
