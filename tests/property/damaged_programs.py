@@ -38,6 +38,7 @@ import numpy as np
 import paddle
 from argosy.foundation.errors import ArgosyError
 from argosy.ops import table
+from argosy.static.files import programs
 
 MAGIC = b"argosy-program 1\n"
 GIGABYTE = 1 << 30
@@ -234,7 +235,7 @@ def recomputed() -> Subject:
 
 
 def inference() -> Subject:
-    """Convolution and pooling, as an inference model."""
+    """Convolution and pooling, as an inference model in our own format."""
     with recording() as (main, startup):
         x = paddle.static.data("image", [None, 1, 8, 8])
         hidden = paddle.static.nn.conv2d(x, 3, 3, padding=1, act="relu")
@@ -242,7 +243,8 @@ def inference() -> Subject:
         scores = paddle.nn.functional.softmax(paddle.static.nn.fc(hidden, 4))
         exe = paddle.static.Executor()
         exe.run(startup)
-        data = paddle.static.serialize_program([x], [scores], program=main)
+        normal = paddle.static.normalize_program(main, [x], [scores])
+        data = programs.dumps(normal, {"feeds": [x.name], "fetches": [scores.name]})
         params = paddle.static.serialize_persistables([x], [scores], exe, program=main)
         given = np.random.RandomState(2).randn(2, 1, 8, 8).astype("float32")
         return Model("inference", data, params, lambda: {"image": given})
