@@ -158,7 +158,16 @@ def test_a_command_that_falls_silent_is_ended(tmp_path, monkeypatch, record_prop
     assert not my_threads()
 
 
+@pytest.fixture
+def interruptible():
+    """SIGINT is a KeyboardInterrupt, also where a shell started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.attack("training ends while a pipe command hangs")
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("command", ["sleep 1000", "trap '' TERM INT; sleep 1000 & sleep 1000"])
 def test_a_command_that_hangs_ends_with_the_block(tmp_path, command):
     start = time.monotonic()
