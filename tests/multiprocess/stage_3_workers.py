@@ -476,7 +476,7 @@ def refusals(rank: int, world_size: int, meeting: Meeting) -> dict[str, str]:
         note("wrapped", lambda: shard(layer, rule(layer)))
         note("read", lambda: inner.weight.numpy())
         note("use", lambda: paddle.matmul(paddle.ones([2, 4]), inner.weight))
-        note("write", lambda: inner.weight.scale_(2.0))
+        note("write", paddle.no_grad()(lambda: inner.weight.scale_(2.0)))
         note("hook", lambda: inner.weight.register_hook(print))
         note("grad", lambda: setattr(inner.weight, "grad", paddle.ones([4, 4])))
         note("cast", lambda: inner.astype("float64"))
@@ -495,7 +495,7 @@ def refusals(rank: int, world_size: int, meeting: Meeting) -> dict[str, str]:
         assert x.grad is not None
         h = paddle.tanh(paddle.ones([2, 4]) * x)
         out = layer(h)
-        h.set_value(paddle.zeros([2, 4]))
+        h.scale_(0.0)
         note("in place", lambda: out.sum().backward())
         parts = paddle.nn.LayerList([model(), model()])
         _, sgd, _ = shard(parts, rule(parts))

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from argosy.ops.training import adam_updates, updates
-from argosy.ops.training.updates import single
+from argosy.ops.training.updates import rounded
 
 __all__ = ["Lamb", "Lars"]
 
@@ -130,10 +130,12 @@ class Lamb(_Rule):
         slots: dict[str, list[torch.Tensor]],
         step: torch.Tensor,
     ) -> None:
+        dtype = torch.float64 if params[0].dtype is torch.float64 else torch.float32
         following = step.item() + 1.0
-        pows = [
-            [torch.tensor([adam_updates.power(single(beta), following)])] for beta in group["betas"]
-        ]
+        powers = (
+            adam_updates.power(rounded(beta, dtype), following, dtype) for beta in group["betas"]
+        )
+        pows = [[torch.tensor([power], dtype=dtype)] for power in powers]
         adam_updates.lamb_.fn(
             params, grads, slots["moment1"], slots["moment2"], *pows, group["lr"], *group["betas"],
             group["eps"],
