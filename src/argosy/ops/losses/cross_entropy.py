@@ -89,7 +89,7 @@ def mean_cross_entropy(input: Tensor, label: Tensor) -> Tensor:
     return losses.mean()
 
 
-def _lowest_chosen(logs: Tensor, label: Tensor) -> Any:
+def _lowest_chosen(logs: Tensor, label: Tensor) -> Tensor:
     """A lower bound of the chosen logarithms: the lowest of all, where finding it costs less than
     choosing.
     """

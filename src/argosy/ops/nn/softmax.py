@@ -14,9 +14,7 @@ such ops out.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -26,7 +24,7 @@ from argosy.ops.traits import Precision
 DEEPEST = 64.0
 _SMALLEST = math.exp(-DEEPEST)
 
-# Up to here torch's `min` is faster than NumPy's: waking torch's threads costs more than they save.
+# Up to here torch's `min` is faster than `amin`, which is faster with many.
 _FEW = 10_000
 
 
@@ -50,11 +48,9 @@ def log_softmax(x: Tensor, axis: int = -1, dtype: torch.dtype | None = None) -> 
     return result
 
 
-def lowest(x: Tensor) -> Any:
-    """The least number of a tensor of a CPU, nan if there is one; infinity of an empty one."""
+def lowest(x: Tensor) -> Tensor:
+    """The least number of a tensor, nan if there is one; infinity of an empty one."""
     size = x.numel()
     if size == 0:
         return x.new_full((), math.inf)
-    if size <= _FEW or x.dtype is torch.bfloat16:  # which NumPy has not
-        return x.data.min()
-    return np.minimum.reduce(x.data.numpy(), axis=None)
+    return x.data.min() if size <= _FEW else x.data.amin()
