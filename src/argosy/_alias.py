@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import sys
-from collections.abc import Iterable
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -109,48 +107,40 @@ def alias_spec(fullname: str, target: str) -> ModuleSpec | None:
 
 def target() -> ModuleType:
     """The module that stands for ``paddle``."""
-    module = importlib.import_module(_TARGET)
-    keep_hidden()
-    return module
+    return importlib.import_module(_TARGET)
 
 
 def keep_hidden(root: str = _TARGET) -> None:
     """Alias the modules below ``root`` whose name a function of their package has, such as
     ``amp.auto_cast`` and ``distributed.spawn``: importing them by their alias later would put the
-    module in the place of the function.
+    module in the place of the function. Nothing where ``paddle`` is not argosy.
     """
+    if not is_installed():
+        return
     for name in [name for name in sys.modules if name.startswith(root + ".")]:
         module, (package, _, last) = sys.modules[name], name.rpartition(".")
         if vars(sys.modules.get(package, module)).get(last, module) is not module:
             sys.modules.setdefault(_ALIAS + name[len(_TARGET) :], module)
 
 
-def install(alias_path: Iterable[str]) -> None:
-    """Put the finder first on the meta path, once; refuse to mix with a real Paddle in the same
-    folder.
+def is_installed() -> bool:
+    """Whether ``paddle`` is argosy in this process."""
+    return any(isinstance(finder, AliasFinder) for finder in sys.meta_path)
+
+
+def install() -> None:
+    """Make ``paddle`` argosy in this process; refuse where the real one has been imported: half of
+    its modules would be argosy's.
     """
-    for folder in alias_path:
-        _refuse_real_paddle(folder)
-    if not any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, AliasFinder())
-
-
-def check_environment() -> None:
-    """Raise where ``import paddle`` would find a real Paddle instead of, or mixed with, argosy's
-    alias.
-    """
-    if _ALIAS in sys.modules:
-        return
-    spec = PathFinder.find_spec(_ALIAS)
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        _refuse_real_paddle(folder)
-
-
-def _refuse_real_paddle(folder: str) -> None:
-    if any(os.path.isdir(os.path.join(folder, part)) for part in ("base", "fluid", "libs")):
+    found = sys.modules.get(_ALIAS)
+    if found is not None and found is not target():
         raise ImportError(
-            f"a real Paddle is installed at {folder}, and argosy answers to `import paddle` too: "
-            "the two cannot share "
-            "an environment. Remove one with `pip uninstall paddlepaddle` (then reinstall "
-            "argosy), or use another venv."
+            f"argosy cannot answer to `import paddle` in this process: a real Paddle, "
+            f"{getattr(found, '__file__', None)}, has been imported. Run the script with "
+            "`argosy run`, or call argosy.alias.install() before anything imports paddle.",
+            name=_ALIAS,
         )
+    if not is_installed():
+        sys.meta_path.insert(0, AliasFinder())
+    sys.modules[_ALIAS] = target()
+    keep_hidden()

@@ -3,9 +3,10 @@
 A dataset starts a process for every file it pipes through a script, and all that such a script
 needs is a data generator: ``import paddle.distributed.fleet`` must not load torch for it. And an
 eager script of one process needs neither programs nor collectives, which are half of the modules.
-So ``paddle`` and the packages of ``PUT_OFF`` are put off: they are modules with a ``__getattr__``
-that runs their ``__init__.py``. The few names of ``EARLY`` come without it, and importing any
-module but those of ``LIGHT`` runs it too.
+And commands such as ``argosy --version`` need neither. So ``argosy`` itself and the packages of
+``PUT_OFF`` are put off: they are modules with a ``__getattr__`` that runs their ``__init__.py``.
+The few names of ``EARLY`` come without it, and importing any module but those of ``LIGHT`` runs it
+too.
 
 What runs a package's code is the import of a module ``__body__`` in it. That way the import system
 sees to it that it happens once, that other threads wait, and that an error leaves it undone.
@@ -34,9 +35,12 @@ PUT_OFF = (
     f"{ROOT}.vision",
 )
 LIGHT = frozenset({
-    f"{ROOT}._alias", f"{ROOT}._defer", f"{ROOT}._paths", *PUT_OFF, _GENERATORS,
-    f"{_GENERATORS}.data_generator", f"{ROOT}.fluid.incubate",
-    f"{ROOT}.fluid.incubate.data_generator", f"{ROOT}.foundation", f"{ROOT}.foundation.errors",
+    *PUT_OFF, _GENERATORS, *(f"{ROOT}.{name}" for name in (
+        "_alias", "_defer", "_paths", "_platform", "_release", "__main__", "command",
+        "alias", "alias.__main__", "alias.place", "alias.process",
+        "distributed.fleet.data_generator.data_generator", "fluid.incubate",
+        "fluid.incubate.data_generator", "foundation", "foundation.env", "foundation.errors",
+    )),
 })  # fmt: skip
 EARLY = {
     _FLEET: dict.fromkeys(("MultiSlotDataGenerator", "MultiSlotStringDataGenerator"), _GENERATORS)
@@ -106,6 +110,19 @@ def put_off(module: ModuleType, loader: Loader) -> None:
     later = PutOff(module, loader)
     module.__class__ = PutOffModule
     module.__dict__.update(__getattr__=later, __dir__=later.list_names)
+
+
+def runs(package: str) -> bool:
+    """Whether the code of ``package``, which asks, is to run now. Where it was just imported, by
+    the import system's own loader, it is put off.
+    """
+    if _pending(package) is not None:
+        return True
+    module = sys.modules[package]
+    assert module.__spec__ is not None
+    assert module.__spec__.loader is not None
+    put_off(module, module.__spec__.loader)
+    return False
 
 
 def load_body(package: str) -> None:
