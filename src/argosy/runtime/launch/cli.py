@@ -21,6 +21,7 @@ from argosy.runtime.comm.token import TOKEN_FILE
 from argosy.runtime.launch import flags, spec
 from argosy.runtime.launch.collective_job import run_collective
 from argosy.runtime.launch.report import Say
+from argosy.runtime.launch.supervisor import kept_back
 
 _WRONG_CALL = 2
 
@@ -50,7 +51,7 @@ def main(argv: Sequence[str] | None = None, is_fleet: bool = False) -> int:
     say = partial(print, file=sys.stderr, flush=True)
     try:
         wanted = spec.parse(arguments, env.everything(), torch.cuda.device_count(), is_fleet)
-        if wanted.falls_back_to_cpu:
+        if wanted.falls_back_to_cpu and wanted.scheduling is None:
             say(
                 "launch: PyTorch sees no GPU here; the cards that were named become "
                 f"{wanted.nproc} CPU worker(s)"
@@ -59,7 +60,8 @@ def main(argv: Sequence[str] | None = None, is_fleet: bool = False) -> int:
             env.update({TOKEN_FILE: os.path.abspath(wanted.token_file)})
         if wanted.script.endswith(".py") and not Path(wanted.script).exists():
             raise ConfigError(f"launch: there is no script {wanted.script!r} in {Path.cwd()}")
-        return _run_job(wanted, say)
+        with kept_back():
+            return _run_job(wanted, say)
     except StoreFailed as error:
         say(f"launch: {error}")
         return 1
@@ -75,8 +77,12 @@ def main(argv: Sequence[str] | None = None, is_fleet: bool = False) -> int:
 
 def _run_job(wanted: spec.LaunchSpec, say: Say) -> int:
     """Only the kind of job that is wanted is imported."""
+    if wanted.scheduling is not None:
+        from argosy.runtime.launch.schedulers.slurm import run_scheduled
+
+        return run_scheduled(wanted, wanted.scheduling, say)
     if wanted.ps is not None:
-        from argosy.runtime.launch.server_job import run_servers
+        from argosy.runtime.launch.servers.job import run_servers
 
         return run_servers(wanted, wanted.ps, sys.stderr)
     if wanted.meets_at_master:

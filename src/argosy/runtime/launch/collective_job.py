@@ -12,10 +12,10 @@ from argosy.runtime.comm.token import make as make_token
 from argosy.runtime.launch.hosts import Host, Rendezvous
 from argosy.runtime.launch.job_token import token_of_job
 from argosy.runtime.launch.machine import is_own_address, this_machine
-from argosy.runtime.launch.placement import Placement, place_ranks
 from argosy.runtime.launch.planners import collective
 from argosy.runtime.launch.ports import reserve
 from argosy.runtime.launch.report import Say, shell_code
+from argosy.runtime.launch.roster import Roster, place_ranks
 from argosy.runtime.launch.spec import LaunchSpec
 from argosy.runtime.launch.supervisor import Supervisor
 
@@ -26,18 +26,18 @@ def run_collective(spec: LaunchSpec, say: Say) -> int:
     """
     for attempt in itertools.count(1):
         with ExitStack() as stack:
-            placement, store = (
+            roster, store = (
                 _place_listed(spec, stack, say) if spec.is_listed else place_here(spec, stack)
             )
-            job = collective.plan(spec, placement, this_machine(), is_first=attempt == 1)
+            job = collective.plan(spec, roster, this_machine(), is_first=attempt == 1)
             outcome = Supervisor(job, say, check=None if store is None else store.check).run()
-        if outcome.failed is None or attempt > spec.max_restart:
+        if outcome.failed is None or outcome.was_asked or attempt > spec.max_restart:
             break
         say(f"launch: restarting the job ({attempt} of at most {spec.max_restart} restarts)")
     return shell_code(outcome.exit_code)
 
 
-def place_here(spec: LaunchSpec, stack: ExitStack) -> tuple[Placement, StoreServer]:
+def place_here(spec: LaunchSpec, stack: ExitStack) -> tuple[Roster, StoreServer]:
     """All processes are here: this process serves the store, under a fresh token."""
     token = make_token()
     where = parse(spec.master, "--master") if spec.master else Endpoint(LOOPBACK, 0)
@@ -49,7 +49,7 @@ def place_here(spec: LaunchSpec, stack: ExitStack) -> tuple[Placement, StoreServ
 
 def _place_listed(
     spec: LaunchSpec, stack: ExitStack, say: Say
-) -> tuple[Placement, StoreServer | None]:
+) -> tuple[Roster, StoreServer | None]:
     """Everybody knows every endpoint; the first host serves the store on the first one."""
     start_port = spec.start_port
     assert start_port is not None

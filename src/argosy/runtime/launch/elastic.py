@@ -62,10 +62,11 @@ _EVERYONE = "the workers of this host"
 def run_host(spec: LaunchSpec, say: Say) -> int:
     """Take part in the job with this host's processes; returns the exit code for the shell."""
     where = parse(spec.master, "--master")
-    before = install_handlers(_raise_signal)
+    signals = _Signals(say)
+    before = install_handlers(signals.take)
     try:
         with ExitStack() as stack:
-            return _take_part(where, spec, stack, say)
+            return _take_part(where, spec, stack, say, signals)
     except SignalException as error:
         say(report.stopped(-error.sigval, _EVERYONE))
         return 128 + error.sigval
@@ -81,7 +82,9 @@ def run_host(spec: LaunchSpec, say: Say) -> int:
         restore_handlers(before)
 
 
-def _take_part(where: Endpoint, spec: LaunchSpec, stack: ExitStack, say: Say) -> int:
+def _take_part(
+    where: Endpoint, spec: LaunchSpec, stack: ExitStack, say: Say, signals: _Signals
+) -> int:
     listener = listen(where, is_first=spec.node_rank == 0)
     if listener is not None:
         stack.enter_context(listener)
@@ -93,7 +96,7 @@ def _take_part(where: Endpoint, spec: LaunchSpec, stack: ExitStack, say: Say) ->
     address = spec.host or own_address(store)
     num_hosts = (spec.min_nodes, spec.max_nodes)
     handler = make_handler(store, spec.job_id, address, num_hosts, JOIN_S, spec.elastic_timeout_s)
-    agent = _Agent(spec, address, handler, store, say, server)
+    agent = _Agent(spec, address, handler, store, say, server, signals)
     try:
         result = agent.run()
         handler.shutdown()
@@ -120,8 +123,31 @@ def _check(server: StoreServer, say: Say) -> None:
         raise
 
 
-def _raise_signal(number: int, frame: FrameType | None) -> None:
-    raise SignalException(f"received signal {number}", signal.Signals(number))
+class _Signals:
+    """What signals do: they are requests to a round whose processes can save, else they end this
+    launcher. SIGUSR1 alone ends nobody; it is kept for the next round.
+    """
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._round: Supervisor | None = None
+        self._is_kept = False
+
+    def take(self, number: int, frame: FrameType | None) -> None:
+        if self._round is not None and self._round.ask(number):
+            return
+        if number != signal.SIGUSR1:
+            raise SignalException(f"received signal {number}", signal.Signals(number))
+        self._is_kept = True
+
+    def begin(self, supervisor: Supervisor) -> None:
+        """Processes run."""
+        self._round = supervisor
+        if self._is_kept:
+            supervisor.ask(signal.SIGUSR1)
+
+    def end(self) -> None:
+        self._round = None
 
 
 class _Agent(SimpleElasticAgent):
@@ -135,6 +161,7 @@ class _Agent(SimpleElasticAgent):
         store: StoreClient,
         say: Say,
         server: StoreServer | None,
+        signals: _Signals,
     ) -> None:
         super().__init__(
             WorkerSpec(
@@ -149,6 +176,7 @@ class _Agent(SimpleElasticAgent):
         self._launch = spec
         self._address = address
         self._say = say
+        self._signals = signals
         self._round = ExitStack()
         self._supervisor: Supervisor | None = None  # of this round
         self._outcome: Outcome | None = None  # of its processes
@@ -190,6 +218,7 @@ class _Agent(SimpleElasticAgent):
         self._is_first = False
         self._supervisor = Supervisor(job, self._say, check=self._check_stores)
         pids = self._supervisor.start()
+        self._signals.begin(self._supervisor)
         for worker, process in zip(worker_group.workers, job.processes, strict=True):
             worker.global_rank = process.member.rank
         return dict(enumerate(pids))
@@ -221,7 +250,12 @@ class _Agent(SimpleElasticAgent):
         if self._outcome is not None and self._outcome.failed is not None:
             rank = self._outcome.failed.member.rank
             self._announce(Failure(rank, self._outcome.exit_code, self._address))
+        elif self._outcome is not None and self._outcome.exit_code < 0:
+            number, self._outcome = signal.Signals(-self._outcome.exit_code), None
+            raise SignalException("the time to save is over", number)
         if self._has_failed():
+            if self._supervisor.is_asked:
+                self._remaining_restarts = 0  # the place is wanted for somebody else
             return RunResult(WorkerState.FAILED)
         self._beat()
         if self._outcome is None or not self._are_all_through():
@@ -298,13 +332,17 @@ class _Agent(SimpleElasticAgent):
         self._end_round()
 
     def _end_round(self) -> None:
-        """End this host's processes and, if the round has failed, say who failed first."""
+        """End this host's processes and say how, if they have not just come to their end."""
+        self._signals.end()
         supervisor, self._supervisor = self._supervisor, None
         failure, self._failure = self._failure, None
         self._round_server = None
         with self._round:
             if supervisor is not None:
                 supervisor.end()
+        if supervisor is not None and failure is None and self._outcome is not None:
+            supervisor.report_end(self._outcome)
+            self.exit_code = report.shell_code(self._outcome.exit_code)
         if supervisor is None or failure is None or failure.rank < 0:
             return
         self.exit_code = report.shell_code(failure.exit_code)

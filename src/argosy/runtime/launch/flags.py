@@ -12,9 +12,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from argosy.foundation.errors import ConfigError, nearest
+from argosy.foundation.preemption import CODE_VARIABLE, REQUEUE_CODE
 
 _TRUE = ("1", "true", "t", "yes", "y", "on")
 _FALSE = ("0", "false", "f", "no", "n", "off")
+
+
+def seconds(text: str) -> float:
+    """Read a number of seconds, 0 or more."""
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError(text)
+    return value
 
 
 def boolean(text: str) -> bool:
@@ -46,9 +55,11 @@ class Flag:
         try:
             return self.kind(text)
         except ValueError:
-            wanted = "an integer" if self.kind is int else "true or false"
+            wanted = _WANTED.get(self.kind, "true or false")
             raise ConfigError(f"launch: {source} must be {wanted}, but is {text!r}") from None
 
+
+_WANTED: dict[Any, str] = {int: "an integer", seconds: "a number of seconds"}
 
 FLAGS = (
     Flag("nproc_per_node", (), int, None, "PADDLE_NPROC_PER_NODE",
@@ -68,10 +79,16 @@ FLAGS = (
         "auto)"),
     Flag("max_restart", (), int, None, "PADDLE_MAX_RESTART",
         "how often a failed job is started again (default: 0; elastic jobs: 3)"),
+    Flag("grace", (), seconds, 10.0, "ARGOSY_GRACE",
+        "seconds between the wish that processes end, or save and leave, and SIGKILL (default: "
+        "10)"),
+    Flag("requeue_code", (), int, REQUEUE_CODE, CODE_VARIABLE,
+        f"exit code of a job that has saved because a scheduler wants its place (default: "
+        f"{REQUEUE_CODE})"),
     Flag("job_id", (), str, "default", "PADDLE_JOB_ID", "name of the job, in log names"),
     Flag("start_port", ("started_port",), int, None, "PADDLE_START_PORT",
         "first port of the workers' endpoints"),
-    Flag("nnodes", (), str, "1", "PADDLE_NNODES", "number of hosts, or min:max"),
+    Flag("nnodes", ("nodes",), str, "1", "PADDLE_NNODES", "number of hosts, or min:max"),
     Flag("master", (), str, "", "PADDLE_MASTER", "host:port where the hosts meet"),
     Flag("rank", (), int, -1, "PADDLE_RANK", "this host's number (default: in order of arrival)"),
     Flag("host", ("node_ip",), str, "", "POD_IP", "this host's address"),
@@ -92,14 +109,23 @@ FLAGS = (
     *(Flag(name) for name in ("http_port", "auto_parallel_config", "auto_tuner_json",
     "elastic_server", "np", "scale")),
     Flag("gloo_port", variable="PADDLE_GLOO_PORT"),
+    # a scheduler
+    Flag("scheduler", help="hand the job to a cluster: slurm"),
+    Flag("dry_run", (), boolean, False, "", "show the scheduler's script instead of submitting it"),
+    Flag("time", help="with --scheduler slurm, as are --partition, --account, --qos, --constraint,"
+        " --gres,\n      --mem, --cpus_per_task: an option of sbatch"),
+    *(Flag(name) for name in ("partition", "account", "qos", "constraint", "gres", "mem",
+    "cpus_per_task")),
+    Flag("sbatch", help="further options of sbatch, as one word: '--mail-type=END --exclude=n3'"),
     # the parameter server
     Flag("server_num", variable="PADDLE_SERVER_NUM", help="parameter servers on this host"),
-    Flag("worker_num", help="workers that train with them (also: --trainer_num)"),
+    Flag("worker_num", help="workers on this host that train with them (also: --trainer_num)"),
     Flag("servers", variable="PADDLE_SERVERS_ENDPOINTS",
         help="ip:port of every parameter server, instead of --server_num"),
     Flag("workers", help="ip:port of every worker, instead of --worker_num; ports may be left out"),
-    Flag("tls", (), boolean, False, "",
-        "encrypt what servers and workers say; certificates are made for the job"),
+    Flag("tls", (), boolean, None, "",
+        "encrypt what servers and workers say; certificates are made for the job (default: if "
+        "they are on several hosts)"),
     Flag("tls_cert", help="the servers' certificate (PEM), instead of one that is made"),
     Flag("tls_key", help="its private key"),
     Flag("tls_root", help="certificates that workers trust"),
@@ -118,6 +144,9 @@ SERVER_FLAGS = (
     "workers",
     "endpoints",
 )
+# options that sbatch has too
+PASSED_ON = ("time", "partition", "account", "qos", "constraint", "gres", "mem", "cpus_per_task")
+SCHEDULER_FLAGS = ("dry_run", *PASSED_ON, "sbatch")
 HETER_FLAGS = (
     "coordinator_num",
     "coordinators",
@@ -216,6 +245,18 @@ def resolve(line: CommandLine, environ: Mapping[str, str]) -> dict[str, Any]:
             else line.value_by_name.get(flag.name, flag.default)
         )
     return values
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The parts of a list with commas, or semicolons as older launchers write them."""
+    return tuple(part.strip() for part in text.replace(";", ",").split(",") if part.strip())
+
+
+def at_least_one(flag: str, value: int | None) -> int | None:
+    """``value``, if it is a number of processes or threads that can be; ConfigError if not."""
+    if value is not None and value < 1:
+        raise ConfigError(f"launch: {flag} must be at least 1, but is {value}")
+    return value
 
 
 def help_text() -> str:

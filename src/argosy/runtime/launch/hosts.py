@@ -13,7 +13,7 @@ from typing import Any
 from argosy.foundation.endpoints import parse
 from argosy.foundation.errors import CommError, ConfigError
 
-_MAX_PROCESSES = 1 << 12  # of one host
+MAX_PROCESSES = 1 << 12  # of one host
 _LONGEST_TEXT = 1000
 
 
@@ -38,20 +38,17 @@ class Host:
         if not isinstance(fields, dict) or sorted(fields) != sorted(names):
             raise wrong(key, "something that does not describe a host")
         address, rank, endpoints, devices = (fields[name] for name in names)
-        if not is_word(address):
-            raise wrong(key, "a host whose address is not one")
-        if not _is_rank(rank):
-            raise wrong(key, "a host whose rank is not a number")
-        if not isinstance(endpoints, list) or not 0 < len(endpoints) <= _MAX_PROCESSES:
-            raise wrong(key, f"a host whose endpoints are not a list of 1 to {_MAX_PROCESSES}")
+        check_place(address, rank, key)
+        if not isinstance(endpoints, list) or not 0 < len(endpoints) <= MAX_PROCESSES:
+            raise wrong(key, f"a host whose endpoints are not a list of 1 to {MAX_PROCESSES}")
         if (
             not isinstance(devices, list)
-            or len(devices) > _MAX_PROCESSES
+            or len(devices) > MAX_PROCESSES
             or not all(map(is_text, devices))
         ):
             raise wrong(key, "a host whose devices are not a list of texts")
         for endpoint in endpoints:
-            _check_endpoint(endpoint, key)
+            check_endpoint(endpoint, key)
         return cls(address, rank, tuple(endpoints), tuple(devices))
 
 
@@ -70,14 +67,14 @@ class Rendezvous:
         fields = read_json(value, key)
         if not isinstance(fields, list) or len(fields) != 2 or not is_word(fields[1]):
             raise wrong(key, "something that is not the place where workers meet")
-        _check_endpoint(fields[0], key)
+        check_endpoint(fields[0], key)
         return cls(*fields)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What ended a round: the worker that failed first, or, with rank -1, the store of the workers
-    and the ``reason``.
+    """What ended a round or a job: the worker that failed first, or, with rank -1, what ``reason``
+    says.
     """
 
     rank: int
@@ -98,7 +95,7 @@ class Failure:
             or not is_text(fields[3])
         ):
             raise wrong(key, "something that does not describe a failure")
-        if not _is_rank(fields[0]) or type(fields[1]) is not int:
+        if not is_rank(fields[0]) or type(fields[1]) is not int:
             raise wrong(key, "a failure whose rank or exit code is not a number")
         if not -128 <= fields[1] <= 255:
             raise wrong(key, f"a failure with the exit code {fields[1]}")
@@ -127,7 +124,7 @@ def is_count(value: Any, limit: int) -> bool:
     return type(value) is int and 0 <= value < limit
 
 
-def _is_rank(value: Any) -> bool:
+def is_rank(value: Any) -> bool:
     """Whether it is a rank, or -1 for none."""
     return type(value) is int and -1 <= value < 1 << 31
 
@@ -142,7 +139,16 @@ def is_word(value: Any) -> bool:
     return is_text(value) and value != "" and not set(value) & set(" ,;")
 
 
-def _check_endpoint(value: Any, key: str) -> None:
+def check_place(address: Any, rank: Any, key: str) -> None:
+    """CommError if they are not the address of a host and the rank that it asks for."""
+    if not is_word(address):
+        raise wrong(key, "a host whose address is not one")
+    if not is_rank(rank):
+        raise wrong(key, "a host whose rank is not a number")
+
+
+def check_endpoint(value: Any, key: str) -> None:
+    """CommError if it is not an endpoint."""
     if not is_word(value):
         raise wrong(key, "an endpoint that is not one")
     try:

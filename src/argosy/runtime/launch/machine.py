@@ -8,6 +8,7 @@ import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from argosy.alias import first
 from argosy.foundation import env
 from argosy.foundation.endpoints import bind_listener
 from argosy.foundation.errors import ConfigError
@@ -24,9 +25,11 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    """Look around; the name is a new one each time."""
+    """Look around; the name is a new one each time. What a launcher starts finds argosy at ``import
+    paddle``, beside a real one too.
+    """
     pod_name = "".join(secrets.choice(string.ascii_lowercase) for _ in range(6))
-    return Machine(env.everything(), len(os.sched_getaffinity(0)), os.getcwd(), pod_name)
+    return Machine(first(env.everything()), len(os.sched_getaffinity(0)), os.getcwd(), pod_name)
 
 
 def is_own_address(host: str) -> bool:

@@ -17,15 +17,17 @@ def reserve(stack: ExitStack, host: str, start_port: int | None, count: int) -> 
     return tuple(str(endpoint_of(stack.enter_context(bind_listener(host, port)))) for port in ports)
 
 
-def keep_ports(stack: ExitStack, count: int, *, lets_others_listen: bool) -> dict[str, int]:
+def keep_ports(
+    stack: ExitStack, count: int, *, host: str = LOOPBACK, lets_others_listen: bool
+) -> dict[str, int]:
     """Keep ``count`` ports of this host until ``stack`` ends, without listening: the descriptors
-    of their sockets, by endpoint.
+    of their sockets, by endpoint. ``host`` is the own address that has them.
 
     Who inherits the socket can listen on its port; with ``lets_others_listen`` anybody can.
     """
     descriptor_by_endpoint = {}
     for _ in range(count):
-        keeper = stack.enter_context(keep(LOOPBACK))
+        keeper = stack.enter_context(keep(host))
         keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(lets_others_listen))
         descriptor_by_endpoint[str(endpoint_of(keeper))] = keeper.fileno()
     return descriptor_by_endpoint

@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 from typing import IO
 
 from argosy.foundation.errors import ConfigError
@@ -18,30 +19,40 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def die_with_parent(parent: int) -> None:
     """Ask the kernel to kill this process when the thread that started it ends, even by SIGKILL.
     Runs between fork and exec.
+
+    SIGUSR1, which schedulers may send to everybody, is ignored until somebody wants it.
     """
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
 class ChildProcess:
-    """A child in the process group ``group``, which writes to ``log`` or to the terminal. ``fd``
-    becomes readable when it ends.
+    """A child in the process group ``group``, which writes to ``log`` or to the terminal, and to
+    the ``pipe`` that ``variables`` name. ``fd`` becomes readable when it ends.
     """
 
-    def __init__(self, spec: ProcessSpec, log: IO[bytes] | None, group: int) -> None:
+    def __init__(
+        self,
+        spec: ProcessSpec,
+        log: IO[bytes] | None,
+        group: int,
+        pipe: int,
+        variables: Mapping[str, str],
+    ) -> None:
         self.spec = spec
         parent = os.getpid()
         try:
             self._process = subprocess.Popen(
                 spec.argv,
-                env=dict(spec.environment),
+                env={**spec.environment, **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT if log is not None else None,
                 process_group=group,
                 preexec_fn=lambda: die_with_parent(parent),
-                pass_fds=spec.inherits,
+                pass_fds=(*spec.inherits, pipe),
             )
         except OSError as error:
             raise ConfigError(f"launch: cannot start {spec.argv[0]!r}: {error.strerror}") from error

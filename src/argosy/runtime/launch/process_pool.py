@@ -18,13 +18,14 @@ import time
 from collections.abc import Callable
 from typing import IO
 
+from argosy.foundation.notices import VARIABLE, Mailbox, Notice
 from argosy.runtime.launch.process import ChildProcess
 from argosy.runtime.launch.process_spec import ProcessSpec
 
 _LOOK_S = 0.05
 _LEADER = """
 import os, shutil, signal, sys
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
     signal.signal(number, signal.SIG_IGN)
 while os.read(0, 1):
     pass
@@ -63,6 +64,7 @@ class ProcessPool:
 
     def __init__(self, folder: str | None = None) -> None:
         self._group = _ProcessGroup(folder)
+        self._mailbox = Mailbox()
         self._epoll = select.epoll()
         self._running: dict[int, ChildProcess] = {}  # by fd
         self._children: list[ChildProcess] = []
@@ -73,7 +75,8 @@ class ProcessPool:
 
     def start(self, spec: ProcessSpec, log: IO[bytes] | None = None) -> ChildProcess:
         """Start a process; without a log it writes to the terminal."""
-        child = ChildProcess(spec, log, self._group.id)
+        box = self._mailbox
+        child = ChildProcess(spec, log, self._group.id, box.fd, {VARIABLE: box.address})
         self._children.append(child)
         self._running[child.fd] = child
         self._epoll.register(child.fd, select.EPOLLIN)
@@ -95,6 +98,10 @@ class ProcessPool:
             if child.poll() != 0:
                 return child
         return None
+
+    def notices(self) -> list[Notice]:
+        """What processes have told since the last call."""
+        return self._mailbox.read()
 
     def end(
         self, grace_s: float, is_hurried: Callable[[], bool] = lambda: False
@@ -120,6 +127,7 @@ class ProcessPool:
             child.close()
         self._running.clear()
         self._epoll.close()
+        self._mailbox.close()
 
     def __enter__(self) -> ProcessPool:
         return self

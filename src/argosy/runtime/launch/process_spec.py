@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from argosy.runtime.launch.placement import SERVER, Member
+from argosy.foundation.preemption import REQUEUE_CODE
+from argosy.runtime.launch.roster import SERVER, Member
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Job:
     empties_logs: bool = False
     text_by_file: Mapping[str, str] = field(default_factory=dict)  # what lies beside the logs
     shows_table: bool = True
+    grace_s: float = 10.0  # between the wish that they end and SIGKILL
+    requeue_code: int = REQUEUE_CODE  # of a process that has saved and wants to be started again
 
     @property
     def followed(self) -> ProcessSpec:

@@ -20,15 +20,13 @@ from torch.distributed.elastic.rendezvous.dynamic_rendezvous import (
     DynamicRendezvousHandler,
     RendezvousSettings,
     RendezvousTimeout,
-    _BackendRendezvousStateHolder,
-    _NodeDesc,
-    _RendezvousState,
 )
 
 from argosy.foundation import env
 from argosy.foundation.errors import ArgosyError, CommError
 from argosy.runtime.comm.store import StoreClient
 from argosy.runtime.launch.hosts import is_count, is_word, read_json, wrong
+from argosy.runtime.launch.torch_elastic import BackendStateHolder, NodeDesc, RendezvousState
 
 _CACHE_S = 1.0  # torch asks for the state several times in a row
 _KEEP_ALIVE_S = 5
@@ -71,11 +69,11 @@ def make_handler(
     )
     holder = _StateHolder(store, settings)
     return DynamicRendezvousHandler(
-        _NodeDesc(address, os.getpid(), 0), settings, "argosy", store, holder
+        NodeDesc(address, os.getpid(), 0), settings, "argosy", store, holder
     )
 
 
-class _StateHolder(_BackendRendezvousStateHolder):
+class _StateHolder(BackendStateHolder):
     """Keeps this host's copy of the state and the shared one alike; a copy that was changed is
     written if nobody else was faster.
     """
@@ -100,7 +98,7 @@ class _StateHolder(_BackendRendezvousStateHolder):
             if self._last_sync_time >= max(time.monotonic() - _CACHE_S, 0):
                 return None
             # a state that is not there yet becomes the one that all begin with
-            found = self._exchange(encode(_RendezvousState())) if not self._seen else self._read()
+            found = self._exchange(encode(RendezvousState())) if not self._seen else self._read()
         try:
             self._state = decode(found, self._key)
         except CommError as error:
@@ -130,7 +128,7 @@ def state_key(job_id: str) -> str:
     return f"argosy/rendezvous/{job_id}"
 
 
-def encode(state: _RendezvousState) -> bytes:
+def encode(state: RendezvousState) -> bytes:
     """The state as JSON; equal states give equal bytes."""
     fields = {
         "round": state.round,
@@ -149,7 +147,7 @@ def encode(state: _RendezvousState) -> bytes:
     return json.dumps(fields).encode()
 
 
-def decode(value: bytes, key: str) -> _RendezvousState:
+def decode(value: bytes, key: str) -> RendezvousState:
     """Read a state that another launcher has stored under ``key``; CommError if it is anything but
     one.
     """
@@ -166,7 +164,7 @@ def decode(value: bytes, key: str) -> _RendezvousState:
     deadline = fields["deadline"]
     if deadline is not None and not is_count(deadline, _LAST_TICK):
         raise wrong(key, "a state whose deadline is not a time")
-    state = _RendezvousState()
+    state = RendezvousState()
     state.round = fields["round"]
     state.complete, state.closed = fields["complete"], fields["closed"]
     state.deadline = None if deadline is None else _moment(deadline)
@@ -181,7 +179,7 @@ def decode(value: bytes, key: str) -> _RendezvousState:
     return state
 
 
-def _check_whole(state: _RendezvousState, key: str) -> None:
+def _check_whole(state: RendezvousState, key: str) -> None:
     """What torch relies on: a host that takes part has been heard of, and two have not one rank."""
     silent = {
         *state.participants,
@@ -194,21 +192,21 @@ def _check_whole(state: _RendezvousState, key: str) -> None:
         raise wrong(key, "a state in which two hosts have one rank")
 
 
-def _of_node(node: _NodeDesc) -> list[Any]:
+def _of_node(node: NodeDesc) -> list[Any]:
     return [node.addr, node.pid, node.local_id]
 
 
-def _node(entry: Any, name: str, key: str) -> _NodeDesc:
+def _node(entry: Any, name: str, key: str) -> NodeDesc:
     if not isinstance(entry, list) or len(entry) != 3 or not is_word(entry[0]):
         raise wrong(key, f"a state whose {name} has an entry that is not [address, pid, number]")
     if not is_count(entry[1], 1 << 31) or not is_count(entry[2], 1 << 31):
         raise wrong(key, f"a state whose {name} has an entry that is not [address, pid, number]")
-    return _NodeDesc(*entry)
+    return NodeDesc(*entry)
 
 
 def _numbered(
     entries: Iterable[Any], limit: int, name: str, key: str
-) -> list[tuple[_NodeDesc, int]]:
+) -> list[tuple[NodeDesc, int]]:
     """Hosts, each with a number below ``limit``."""
     found = []
     for entry in entries:

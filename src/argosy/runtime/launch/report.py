@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Sequence
 
-from argosy.runtime.launch.placement import RANK
 from argosy.runtime.launch.process_spec import Job
+from argosy.runtime.launch.roster import RANK
 
 Say = Callable[[str], None]  # prints a message of the launcher
 
@@ -35,6 +35,19 @@ def end_of(label: str, exit_code: int, consequence: str = "") -> str:
 def stopped(exit_code: int, everyone: str) -> str:
     """A signal has ended the launcher, so its processes too."""
     return f"launch: stopped ({describe_exit(exit_code)}); {everyone} were ended"
+
+
+def preempted(step: int | None, code: int) -> str:
+    """The job has saved, to be started again."""
+    return f"launch: pre-empted: {'' if step is None else f'saved at step {step}, '}exit {code}"
+
+
+def not_saved(grace_s: float, everyone: str) -> str:
+    """The time to save was too short."""
+    return (
+        f"launch: {everyone} have not saved within {grace_s:g} s (--grace) and were killed; the "
+        "last complete checkpoint counts"
+    )
 
 
 def store_failed(error: Exception, everyone: str) -> str:

@@ -230,9 +230,10 @@ def start(
         script="", nproc=nprocs, devices=tuple(devices), backend=backend, log_dir=None
     )
     with ExitStack() as stack:
-        placement, server = place_here(spec, stack)
-        machine = replace(this_machine(), pod_name="")  # no launcher, no pod
-        job = collective.plan(spec, placement, machine)
+        roster, server = place_here(spec, stack)
+        # no launcher, no pod; and `paddle` is for the functions what it is here
+        machine = replace(this_machine(), environment=env.everything(), pod_name="")
+        job = collective.plan(spec, roster, machine)
         try:
             for planned in job.processes:
                 receiver, sender = context.Pipe(duplex=False)

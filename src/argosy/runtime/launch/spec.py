@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from argosy.foundation.errors import ConfigError, NotSupported
-from argosy.runtime.launch import flags
+from argosy.foundation.preemption import REQUEUE_CODE
+from argosy.runtime.launch import flags, this_host
+from argosy.runtime.launch.schedulers import scheduling
+from argosy.runtime.launch.schedulers.scheduling import Scheduling
+from argosy.runtime.launch.servers import spec as ps_spec
+from argosy.runtime.launch.servers.spec import PsSpec
 
 # of Paddle's launcher, where the hosts are listed and cannot tell each other their ports
 _FIRST_PORT = 6070
@@ -33,7 +38,6 @@ _FLAGS_OF_1_8 = frozenset(
 # log_level and log_dir exist in every generation, the others tell that the call was written for
 # this one
 _TELLS_1_8 = _FLAGS_OF_1_8 - {"log_level", "log_dir"}
-_TLS_FILES = ("tls_cert", "tls_key", "tls_root")
 _ETCD_FLAGS = ("elastic_server", "np", "scale", "force")
 
 
@@ -43,22 +47,6 @@ class Generation(enum.Enum):
     V1_8 = "1.8"  # workerlog.N; without --log_dir the workers write to the terminal
     V2_0 = "2.0"  # workerlog.N and endpoints.log
     V2_4 = "2.4"  # workerlog.N, envlog.N and <job>.<pod>.log
-
-
-@dataclass(frozen=True, kw_only=True)
-class PsSpec:
-    """The roles of a parameter-server job: endpoints where they are listed, else only how many;
-    those then run here.
-    """
-
-    servers: tuple[str, ...] = ()
-    workers: tuple[str, ...] = ()  # a worker's port may be missing
-    num_servers: int = 0
-    num_workers: int = 0
-    uses_tls: bool = False
-    tls_cert: str = ""  # files; empty where certificates are to be made
-    tls_key: str = ""
-    tls_root: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +74,15 @@ class LaunchSpec:
     log_dir: str | None = "log"
     log_overwrite: bool = False
     max_restart: int = 0
+    grace_s: float = 10.0
+    requeue_code: int = REQUEUE_CODE
     backend: str = "auto"
     num_threads: int | None = None
     with_gloo: str = "0"
     generation: Generation = Generation.V2_4
     shows_table: bool = True
     ps: PsSpec | None = None  # None: a collective job
+    scheduling: Scheduling | None = None  # None: it is started here
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -125,17 +116,23 @@ def parse(
     _refuse_unsupported(values)
     if values["use_paddlecloud"]:
         _read_cloud(values, environ)
+    values |= this_host.of_surroundings(line.value_by_name, values, environ)
     generation = _generation(line.spellings, is_fleet or values["legacy"])
-    ps = _ps(values)
+    asked = scheduling.read(values)
+    values |= ps_spec.of_cluster(environ, values)
     nproc, devices = _place(
         values["devices"],
         values["nproc_per_node"],
-        device_count,
+        0 if asked else device_count,  # the nodes know their cards
         environ.get("CUDA_VISIBLE_DEVICES", ""),
     )
-    ips = _listed(values["ips"])
-    low, high = _nodes(values["nnodes"], ips, values["master"])
+    ips = flags.listed(values["ips"])
+    low, high = _nodes(values["nnodes"], ips, can_meet=bool(values["master"] or asked))
+    if asked and values["server_num"] and not (values["worker_num"] or values["trainer_num"]):
+        values["worker_num"] = str(high * nproc)
     is_listed = len(ips) > 1
+    # what a scheduler gets to spread is counted as on one host
+    ps = ps_spec.read(values, (1, 1) if is_listed or asked else (low, high))
     return LaunchSpec(
         script=line.script,
         script_args=line.script_args,
@@ -161,12 +158,15 @@ def parse(
         max_restart=_restarts(
             values, is_elastic=low != high or values["elastic_level"] > 0, is_listed=is_listed
         ),
+        grace_s=values["grace"],
+        requeue_code=_exit_code(values["requeue_code"]),
         backend=values["backend"] or environ.get("PADDLE_DISTRI_BACKEND") or "auto",
-        num_threads=_at_least_one("--num_threads", values["num_threads"]),
+        num_threads=flags.at_least_one("--num_threads", values["num_threads"]),
         with_gloo=values["with_gloo"],
         generation=generation,
         shows_table=values["print_config"] and not _is_quiet(values["log_level"]),
         ps=ps,
+        scheduling=asked,
     )
 
 
@@ -193,51 +193,6 @@ def _refuse_unsupported(values: Mapping[str, Any]) -> None:
         )
 
 
-def _ps(values: Mapping[str, Any]) -> PsSpec | None:
-    """The roles that flags of parameter servers ask for; None for a collective job."""
-    asked = [name for name in flags.SERVER_FLAGS if values[name]]
-    if not asked and values["run_mode"] != "ps":
-        if values["tls"] or any(values[name] for name in _TLS_FILES):
-            raise NotSupported("launch: --tls protects parameter servers; this is a collective job")
-        return None
-    servers = _listed(values["servers"] or values["endpoints"] or "")
-    workers = _listed(values["workers"] or values["trainers"] or "")
-    num_servers = _count("--server_num", values["server_num"], servers, "--servers")
-    num_workers = _count(
-        "--worker_num", values["worker_num"] or values["trainer_num"], workers, "--workers"
-    )
-    paths = {name: values[name] or "" for name in _TLS_FILES}
-    if any(paths.values()) and (
-        not paths["tls_root"] or bool(paths["tls_cert"]) != bool(paths["tls_key"])
-    ):
-        raise ConfigError(
-            "launch: workers need --tls_root, servers --tls_cert and --tls_key beside it; "
-            f"given: {', '.join(f'--{name}' for name, path in paths.items() if path)}"
-        )
-    uses_tls = values["tls"] or any(paths.values())
-    return PsSpec(
-        servers=servers,
-        workers=workers,
-        num_servers=num_servers,
-        num_workers=num_workers,
-        uses_tls=uses_tls,
-        **paths,
-    )
-
-
-def _count(flag: str, text: str | None, listed: Sequence[str], list_flag: str) -> int:
-    """How many of a role there are: as many as are listed, else the number that was given."""
-    if text and not text.isdigit():
-        raise ConfigError(f"launch: {flag} must be an integer, but is {text!r}")
-    if text and listed and int(text) != len(listed):
-        raise ConfigError(f"launch: {flag} is {text}, but {list_flag} lists {len(listed)}")
-    if not text and not listed:
-        raise ConfigError(f"launch: a parameter-server job needs {flag} or {list_flag}")
-    count = len(listed) or int(text or 0)
-    _at_least_one(flag, count)
-    return count
-
-
 def _read_cloud(values: dict[str, Any], environ: Mapping[str, str]) -> None:
     for name, variable in (("ips", "PADDLE_TRAINERS"), ("host", "POD_IP")):
         if not environ.get(variable):
@@ -258,10 +213,6 @@ def _generation(spellings: frozenset[str], has_habits_of_2_0: bool) -> Generatio
     )
 
 
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.replace(";", ",").split(",") if part.strip())
-
-
 def _place(
     named: str | None, asked: int | None, device_count: int, visible: str
 ) -> tuple[int, tuple[str, ...]]:
@@ -269,12 +220,12 @@ def _place(
     each.
     """
     cards = (
-        _positions(_listed(named), _listed(visible), device_count)
+        _positions(flags.listed(named), flags.listed(visible), device_count)
         if named
         else tuple(map(str, range(device_count)))
     )
     nproc = asked if asked is not None else len(cards) or 1
-    _at_least_one("--nproc_per_node", nproc)
+    flags.at_least_one("--nproc_per_node", nproc)
     if not cards:
         return nproc, ()
     if nproc == 1:
@@ -314,7 +265,7 @@ def _positions(named: Sequence[str], visible: Sequence[str], device_count: int) 
     return tuple(str(visible.index(card)) for card in named)
 
 
-def _nodes(text: str, ips: Sequence[str], master: str) -> tuple[int, int]:
+def _nodes(text: str, ips: Sequence[str], can_meet: bool) -> tuple[int, int]:
     low, colon, high = str(text).partition(":")
     try:
         least, most = int(low), int(high if colon else low)
@@ -332,7 +283,7 @@ def _nodes(text: str, ips: Sequence[str], master: str) -> tuple[int, int]:
         if (least, most) not in ((1, 1), (len(ips), len(ips))):
             raise ConfigError(f"launch: --nnodes is {text}, but --ips lists {len(ips)} hosts")
         return len(ips), len(ips)
-    if most > 1 and not master:
+    if most > 1 and not can_meet:
         raise ConfigError(
             f"launch: {text} hosts need --master host:port, the same on each, to find each other "
             "(or --ips with all addresses)"
@@ -362,9 +313,9 @@ def _restarts(values: Mapping[str, Any], is_elastic: bool, is_listed: bool) -> i
     return asked
 
 
-def _at_least_one(flag: str, value: int | None) -> int | None:
-    if value is not None and value < 1:
-        raise ConfigError(f"launch: {flag} must be at least 1, but is {value}")
+def _exit_code(value: int) -> int:
+    if not 0 < value < 256:
+        raise ConfigError(f"launch: --requeue_code must be from 1 to 255, but is {value}")
     return value
 
 

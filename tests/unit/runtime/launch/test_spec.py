@@ -7,6 +7,7 @@ import pytest
 from argosy.foundation.errors import ConfigError, NotSupported
 from argosy.runtime.launch import flags
 from argosy.runtime.launch.spec import Generation, LaunchSpec, parse
+from support.environments import JOBSET, OPEN_MPI, PADDLE_OPERATOR, SLURM, TRAINER
 
 
 def read(words: str, device_count: int = 0, is_fleet: bool = False, **environ: str) -> LaunchSpec:
@@ -256,3 +257,54 @@ def test_the_line_for_other_hosts():
     kept = ["--nnodes=2", "--legacy", "--master", "10.0.0.1:5", "t.py", "--rank", "7"]
     words = ["--rank", "0", kept[0], "--host=10.0.0.1", kept[1], "--token_file", "f", *kept[2:]]
     assert flags.without(words, ("rank", "host", "token_file")) == kept
+
+
+# -- in the environment of another launcher
+
+ONE_TASK_PER_HOST = SLURM | {
+    "SLURM_STEP_NUM_TASKS": "3",
+    "SLURM_PROCID": "1",
+    "SLURM_LOCALID": "0",
+    "SLURM_STEP_TASKS_PER_NODE": "1(x3)",
+}
+
+
+def hosts(found: LaunchSpec) -> tuple[object, ...]:
+    return found.min_nodes, found.max_nodes, found.node_rank, found.master, found.nproc
+
+
+def test_one_task_per_host_needs_no_flags():
+    found = read("t.py", **ONE_TASK_PER_HOST)
+    assert hosts(found)[:3] == (3, 3, 1)
+    assert found.master.startswith("n1:")
+    assert hosts(read("t.py", **TRAINER)) == (2, 2, 1, "job-node-0-0.job:29400", 4)
+    elastic = TRAINER | {"PET_NNODES": "1:4"}
+    assert hosts(read("t.py", **elastic)) == (1, 4, -1, "job-node-0-0.job:29400", 4)
+    assert hosts(read("t.py", **PADDLE_OPERATOR))[:4] == (2, 2, 1, "10.0.0.1:41000")
+    assert hosts(read("t.py", **JOBSET))[:3] == (3, 3, 2)
+    assert read("t.py", **TRAINER | {"PET_NNODES": "1"}).nproc == 4
+
+
+def test_flags_that_do_not_name_hosts_leave_them_to_the_other_launcher():
+    found = read("--nproc_per_node 8 --log_dir out t.py", **TRAINER)
+    assert hosts(found) == (2, 2, 1, "job-node-0-0.job:29400", 8)
+
+
+def test_hosts_on_the_command_line_win():
+    assert hosts(read("--nnodes 1 --nproc_per_node 2 t.py", **OPEN_MPI))[:2] == (1, 1)
+    found = read("--nnodes 2 --master 10.0.0.1:80 t.py", **ONE_TASK_PER_HOST)
+    assert hosts(found)[:4] == (2, 2, -1, "10.0.0.1:80")
+
+
+def test_paddles_variables_win():
+    assert hosts(read("t.py", PADDLE_NNODES="1", **ONE_TASK_PER_HOST))[:2] == (1, 1)
+    assert read("t.py", PADDLE_MASTER="10.0.0.1:80", **ONE_TASK_PER_HOST).master == "10.0.0.1:80"
+
+
+def test_a_rank_of_ours_may_start_a_launcher():
+    assert hosts(read("t.py", **OPEN_MPI, PADDLE_TRAINERS_NUM="2"))[:2] == (1, 1)
+
+
+def test_launchers_started_as_ranks_are_refused():
+    with pytest.raises(ConfigError, match="one launcher per host"):
+        read("--nproc_per_node 2 t.py", **OPEN_MPI)

@@ -1,1 +1,1 @@
-"""From a placement to the processes of this host. Pure."""
+"""From a roster to the processes of this host. Pure."""

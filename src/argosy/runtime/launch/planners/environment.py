@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os.path
 
+from argosy.foundation.preemption import CODE_VARIABLE
+from argosy.runtime.comm.meeting import MEETING
 from argosy.runtime.launch.hosts import Rendezvous
 from argosy.runtime.launch.machine import Machine
 from argosy.runtime.launch.spec import LaunchSpec
 
-_NOT_FOR_CHILDREN = (
+NOT_FOR_CHILDREN = (
     "http_proxy",
     "https_proxy",
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "MASTER_ADDR",
     "MASTER_PORT",
+    MEETING,
 )
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -34,7 +37,7 @@ def shared_variables(
 ) -> dict[str, str]:
     """What all processes of this host have in common: what they inherit, and the job's."""
     variables = {
-        name: value for name, value in machine.environment.items() if name not in _NOT_FOR_CHILDREN
+        name: value for name, value in machine.environment.items() if name not in NOT_FOR_CHILDREN
     }
     for name in _THREADS:
         if spec.num_threads is not None or name not in variables:
@@ -45,6 +48,7 @@ def shared_variables(
         "PADDLE_WITH_GLOO": spec.with_gloo,
         "ARGOSY_TOKEN": rendezvous.token,
         "ARGOSY_STORE_SERVED": "1",
+        CODE_VARIABLE: str(spec.requeue_code),
     }
     if spec.log_dir is not None:
         variables["PADDLE_LOG_DIR"] = os.path.join(machine.folder, spec.log_dir)

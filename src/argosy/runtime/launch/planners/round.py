@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from typing import Protocol
 
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.launch.hosts import Host, Rendezvous
 from argosy.runtime.launch.machine import Machine
-from argosy.runtime.launch.placement import place_ranks
 from argosy.runtime.launch.planners import collective
 from argosy.runtime.launch.process_spec import Job
+from argosy.runtime.launch.roster import place_ranks
 from argosy.runtime.launch.spec import LaunchSpec
 
 
@@ -27,11 +28,21 @@ def plan(
     same list, so all agree on the ranks.
     """
     order = in_rank_order(hosts, spec.sorts_hosts)
-    placement = place_ranks([hosts[i] for i in order], rendezvous, order.index(this_host))
-    return collective.plan(spec, placement, machine, is_first=is_first)
+    roster = place_ranks([hosts[i] for i in order], rendezvous, order.index(this_host))
+    return collective.plan(spec, roster, machine, is_first=is_first)
 
 
-def in_rank_order(hosts: Sequence[Host], sorts_hosts: bool) -> list[int]:
+class Arrived(Protocol):
+    """A host that has come: where it is, and the rank that it asks for (-1: none)."""
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def asked_rank(self) -> int: ...
+
+
+def in_rank_order(hosts: Sequence[Arrived], sorts_hosts: bool) -> list[int]:
     """The hosts, by their index in order of arrival, in the order of their ranks: those that asked
     for a number have it, the others fill the gaps.
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from argosy.foundation.endpoints import parse
 from argosy.runtime.launch.machine import Machine
-from argosy.runtime.launch.placement import SERVER, WORKER, Member, Placement
 from argosy.runtime.launch.planners.environment import shared_variables, threads_each
 from argosy.runtime.launch.process_spec import Job, ProcessSpec, RestartRule
-from argosy.runtime.launch.ps_tls import TlsFiles
+from argosy.runtime.launch.roster import SERVER, WORKER, Member, Roster
+from argosy.runtime.launch.servers.tls import TlsFiles
 from argosy.runtime.launch.spec import LaunchSpec
 from argosy.runtime.ps.worker.tape import REFUSED
 
@@ -29,31 +29,34 @@ class ServerFiles:
     descriptor_by_endpoint: Mapping[str, int] = field(default_factory=dict)
 
 
-def plan(spec: LaunchSpec, placement: Placement, machine: Machine, files: ServerFiles) -> Job:
+def plan(spec: LaunchSpec, roster: Roster, machine: Machine, files: ServerFiles) -> Job:
     """This host's share of the job."""
-    num_threads = threads_each(spec.num_threads, machine, len(placement.here))
-    shared = _shared(spec, placement, machine, num_threads)
-    counts = ((role, len(placement.endpoints(role))) for role in (SERVER, WORKER))
+    num_threads = threads_each(spec.num_threads, machine, len(roster.here))
+    shared = _shared(spec, roster, machine, num_threads)
+    counts = ((role, len(roster.endpoints(role))) for role in (SERVER, WORKER))
+    is_alone = roster.num_hosts == 1
+    on_hosts = "" if is_alone else f", on {roster.num_hosts} hosts"
     return Job(
         processes=tuple(
             (_server if member.role == SERVER else _worker)(spec, member, files, shared)
-            for member in placement.here
+            for member in roster.here
         ),
-        title=", ".join(f"{count} {role}{'s' if count > 1 else ''}" for role, count in counts),
-        everyone="all processes",
+        title=", ".join(f"{count} {role}{'s' if count > 1 else ''}" for role, count in counts)
+        + on_hosts,
+        everyone="all processes" if is_alone else "the processes of this host",
         after_failure="the job was ended",
         log_dir=spec.log_dir,
         empties_logs=True,
         shows_table=spec.shows_table,
+        grace_s=spec.grace_s,
+        requeue_code=spec.requeue_code,
     )
 
 
-def _shared(
-    spec: LaunchSpec, placement: Placement, machine: Machine, num_threads: int
-) -> dict[str, str]:
-    workers = placement.endpoints(WORKER)
-    variables = shared_variables(spec, placement.rendezvous, machine, num_threads) | {
-        "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(placement.endpoints(SERVER)),
+def _shared(spec: LaunchSpec, roster: Roster, machine: Machine, num_threads: int) -> dict[str, str]:
+    workers = roster.endpoints(WORKER)
+    variables = shared_variables(spec, roster.rendezvous, machine, num_threads) | {
+        "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(roster.endpoints(SERVER)),
         "PADDLE_TRAINER_ENDPOINTS": ",".join(workers),
         "PADDLE_TRAINERS_NUM": str(len(workers)),
     }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argosy.runtime.launch.hosts import Host, Rendezvous
 from argosy.runtime.launch.machine import Machine
-from argosy.runtime.launch.placement import place_ranks
 from argosy.runtime.launch.planners.collective import plan, public
+from argosy.runtime.launch.roster import place_ranks
 from argosy.runtime.launch.spec import Generation, LaunchSpec
 
 MEETING = Rendezvous("10.0.0.1:9", "secret")
@@ -21,9 +21,9 @@ TWO_HOSTS = place_ranks(
 ALONE = place_ranks([Host("10.0.0.1", -1, ("10.0.0.1:1", "10.0.0.1:2"))], MEETING)
 
 
-def environments(spec=SPEC, placement=TWO_HOSTS, num_cores=6, **inherited):
+def environments(spec=SPEC, roster=TWO_HOSTS, num_cores=6, **inherited):
     machine = Machine(inherited, num_cores, "/work", "abcdef")
-    return [process.environment for process in plan(spec, placement, machine).processes]
+    return [process.environment for process in plan(spec, roster, machine).processes]
 
 
 def test_every_variable_of_a_collective_worker():
@@ -54,6 +54,7 @@ def test_every_variable_of_a_collective_worker():
         "MKL_NUM_THREADS": "3",
         "ARGOSY_TOKEN": "secret",
         "ARGOSY_STORE_SERVED": "1",
+        "ARGOSY_REQUEUE_CODE": "75",
     }
 
 
@@ -66,7 +67,7 @@ def test_without_cards_none_is_selected():
 
 def test_cards_count_only_if_every_process_has_some():
     hosts = [Host("a", -1, ("a:1",), ("0",)), Host("b", -1, ("b:1",))]
-    env = environments(placement=place_ranks(hosts, MEETING))[0]
+    env = environments(roster=place_ranks(hosts, MEETING))[0]
     assert (env["PADDLE_LOCAL_DEVICE_IDS"], env["PADDLE_WORLD_DEVICE_IDS"]) == ("", ",")
 
 
@@ -91,7 +92,7 @@ def test_a_list_too_long_for_the_kernel_is_left_out():
     many = place_ranks(
         [Host("10.0.0.1", -1, endpoints[:1]), Host("10.0.0.1", -1, endpoints[1:])], MEETING
     )
-    [env] = environments(placement=many, PADDLE_TRAINER_ENDPOINTS="old")
+    [env] = environments(roster=many, PADDLE_TRAINER_ENDPOINTS="old")
     assert "PADDLE_TRAINER_ENDPOINTS" not in env
     assert env["PADDLE_CURRENT_ENDPOINT"] == "10.0.0.1:10000"
 

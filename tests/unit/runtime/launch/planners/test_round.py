@@ -7,8 +7,8 @@ import pytest
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.launch.hosts import Host, Rendezvous
 from argosy.runtime.launch.machine import Machine
-from argosy.runtime.launch.placement import RANK, Member
 from argosy.runtime.launch.planners.round import in_rank_order, plan
+from argosy.runtime.launch.roster import RANK, Member
 from argosy.runtime.launch.spec import LaunchSpec
 
 

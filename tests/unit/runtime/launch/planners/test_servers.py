@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argosy.runtime.launch.hosts import Rendezvous
 from argosy.runtime.launch.machine import Machine
-from argosy.runtime.launch.placement import SERVER, WORKER, Member, Placement
 from argosy.runtime.launch.planners.servers import ServerFiles, plan
-from argosy.runtime.launch.ps_tls import TlsFiles
+from argosy.runtime.launch.roster import SERVER, WORKER, Member, Roster
+from argosy.runtime.launch.servers.tls import TlsFiles
 from argosy.runtime.launch.spec import LaunchSpec
 
-PLACEMENT = Placement(
+ROSTER = Roster(
     (
         Member(SERVER, 0, "10.0.0.2:5", host=1),
         Member(SERVER, 1, "10.0.0.1:6"),
@@ -28,6 +28,7 @@ COMMON = {
     "PADDLE_LOG_DIR": "/work/log",
     "ARGOSY_TOKEN": "secret",
     "ARGOSY_STORE_SERVED": "1",
+    "ARGOSY_REQUEUE_CODE": "75",
     "PADDLE_PSERVERS_IP_PORT_LIST": "10.0.0.2:5,10.0.0.1:6",
     "PADDLE_TRAINER_ENDPOINTS": "10.0.0.1:7,10.0.0.2:8",
     "PADDLE_TRAINERS_NUM": "2",
@@ -41,7 +42,7 @@ def processes(max_restart=0, **inherited):
     files = ServerFiles(
         "/tmp/job", TlsFiles("/root.pem", "/cert.pem", "/key.pem"), {"10.0.0.1:6": 12}
     )
-    return plan(spec, PLACEMENT, Machine(inherited, 4, "/work"), files).processes
+    return plan(spec, ROSTER, Machine(inherited, 4, "/work"), files).processes
 
 
 def test_every_variable_of_a_server():

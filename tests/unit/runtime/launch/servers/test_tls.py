@@ -7,7 +7,7 @@ import time
 import pytest
 
 from argosy.foundation.errors import ConfigError, ProgramTimeout
-from argosy.runtime.launch import ps_tls
+from argosy.runtime.launch.servers import tls as ps_tls
 
 
 def openssl(folder, monkeypatch, text):

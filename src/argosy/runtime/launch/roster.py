@@ -30,7 +30,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Placement:
+class Roster:
     """All members of a job, by role in the order of their ranks."""
 
     members: tuple[Member, ...]
@@ -49,7 +49,7 @@ class Placement:
         return [member.endpoint for member in self.members if member.role == role]
 
 
-def place_ranks(hosts: Sequence[Host], rendezvous: Rendezvous, this_host: int = 0) -> Placement:
+def place_ranks(hosts: Sequence[Host], rendezvous: Rendezvous, this_host: int = 0) -> Roster:
     """Number the processes of ``hosts`` from 0 on. Cards count only if every process has some."""
     found = [(h, i, e) for h, host in enumerate(hosts) for i, e in enumerate(host.endpoints)]
     cards = [each for host in hosts for each in host.devices]
@@ -59,4 +59,4 @@ def place_ranks(hosts: Sequence[Host], rendezvous: Rendezvous, this_host: int = 
         Member(RANK, rank, endpoint, host, local_rank, cards[rank])
         for rank, (host, local_rank, endpoint) in enumerate(found)
     ]
-    return Placement(tuple(members), rendezvous, this_host)
+    return Roster(tuple(members), rendezvous, this_host)

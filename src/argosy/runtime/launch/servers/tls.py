@@ -2,25 +2,25 @@
 ``openssl`` program.
 
 A host makes one certificate for its servers; the private key stays on the host, the certificate
-goes through the job's store to all others, which trust exactly those.
+is part of what the host publishes, sealed, and the processes of the job trust exactly those.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import os
 import shutil
+import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from argosy.foundation import programs
-from argosy.foundation.deadline import Deadline
-from argosy.foundation.endpoints import parse
+from argosy.foundation.endpoints import is_loopback
 from argosy.foundation.errors import ConfigError
-from argosy.runtime.comm.store import StoreClient
-from argosy.runtime.launch.spec import PsSpec
+from argosy.runtime.launch.servers.host import CLEAR, GIVEN, MADE
+from argosy.runtime.launch.servers.spec import PsSpec
 
-_MEET_S = 120.0
 _DAYS = 365
 _OPENSSL_S = 60.0
 
@@ -36,9 +36,27 @@ class TlsFiles:
     key: str = ""
 
 
-def given(spec: PsSpec, here: Sequence[int]) -> TlsFiles:
-    """Check the files that were named; ``here`` are the servers of this host."""
-    if here and not spec.tls_cert:
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate and its private key, as PEM."""
+
+    cert: str
+    key: str = field(repr=False)
+
+
+def mode(spec: PsSpec, where: str) -> str:
+    """How servers and workers talk that meet at the host ``where``: by TLS if it was asked for, or
+    if others can reach that place and nobody said no.
+    """
+    if spec.tls_root:
+        return GIVEN
+    is_wanted = not is_loopback(where) if spec.uses_tls is None else spec.uses_tls
+    return MADE if is_wanted else CLEAR
+
+
+def given(spec: PsSpec, has_servers: bool) -> TlsFiles:
+    """Check the files that were named; ``has_servers``: this host has some."""
+    if has_servers and not spec.tls_cert:
         raise ConfigError(
             "launch: this host runs servers, so --tls_root needs --tls_cert and --tls_key beside it"
         )
@@ -64,8 +82,9 @@ def make_certificate(folder: Path, hosts: Sequence[str]) -> tuple[Path, Path]:
     program = shutil.which("openssl")
     if program is None:
         raise ConfigError(
-            "launch: --tls needs the openssl program to make certificates, and there is none; "
-            "install it, or give --tls_cert, --tls_key and --tls_root"
+            "launch: --tls, the default between hosts, needs the openssl program to make "
+            "certificates, and there is none; install it, or give --tls_cert, --tls_key and "
+            "--tls_root, or let everything travel in the clear with --tls false"
         )
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     cert, key = folder / "cert.pem", folder / "key.pem"
@@ -83,6 +102,15 @@ def make_certificate(folder: Path, hosts: Sequence[str]) -> tuple[Path, Path]:
     return cert, key
 
 
+def make(hosts: Sequence[str]) -> Certificate:
+    """A new certificate for servers at ``hosts``, in memory: nothing is left if this process ends
+    before the job begins.
+    """
+    with tempfile.TemporaryDirectory(prefix="argosy-tls-") as folder:
+        cert, key = make_certificate(Path(folder) / "made", hosts)
+        return Certificate(cert.read_text(), key.read_text())
+
+
 def _alternative(host: str) -> str:
     try:
         return f"IP:{ipaddress.ip_address(host)}"
@@ -90,21 +118,17 @@ def _alternative(host: str) -> str:
         return f"DNS:{host}"
 
 
-def made(
-    folder: Path, servers: Sequence[str], here: Sequence[int], master: str, token: str
-) -> TlsFiles:
-    """Make this host's certificate, if servers (numbers) run ``here``, and collect those of all
-    hosts at the job's store.
+def write(folder: Path, own: Certificate | None, certificates: Sequence[str]) -> TlsFiles:
+    """The files of this host: what its servers show, if it has any, and what everybody here trusts,
+    which is the servers' certificates of all hosts.
     """
-    where = parse(master, "--master")
-    with StoreClient(where.host, where.port, token, Deadline.after(_MEET_S), _MEET_S) as store:
-        files = TlsFiles(str(folder / "root.pem"))
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if here:
-            cert, key = make_certificate(folder, [parse(servers[number]).host for number in here])
-            files = TlsFiles(files.root, str(cert), str(key))
-            for number in here:
-                store.set(f"tls/{number}", cert.read_bytes())
-        known = dict.fromkeys(store.get(f"tls/{number}") for number in range(len(servers)))
-    Path(files.root).write_bytes(b"".join(known))
-    return files
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    root = folder / "root.pem"
+    root.write_text("".join(dict.fromkeys(certificates)))
+    if own is None:
+        return TlsFiles(str(root))
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    cert.write_text(own.cert)
+    with open(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(own.key)
+    return TlsFiles(str(root), str(cert), str(key))
