@@ -7,7 +7,7 @@ and dtype, the number of elements, and the root or the reduction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -16,7 +16,7 @@ from argosy.runtime.comm.backend import ReduceOp
 
 _KINDS = (
     "barrier", "all_reduce", "broadcast", "reduce", "all_gather", "gather", "scatter",
-    "reduce_scatter", "all_to_all",
+    "reduce_scatter", "all_to_all", "bucket",
 )  # fmt: skip
 CODE_BY_KIND = {kind: code for code, kind in enumerate(_KINDS)}
 _DTYPES = tuple(dtypes.BY_TORCH)
@@ -25,6 +25,14 @@ CODE_BY_DTYPE: dict[torch.dtype | None, int] = {
     **{dtype: code for code, dtype in enumerate(_DTYPES)},
 }
 _REDUCE_BITS = 3
+FIELDS = 5
+
+
+def fields_of(
+    number: int, kind: str, dtype: torch.dtype | None = None, count: int = 0, detail: int = 0
+) -> list[int]:
+    """The five integers of a collective; ``dtype`` is None where there is no tensor."""
+    return [number, CODE_BY_KIND[kind], CODE_BY_DTYPE[dtype], count, detail]
 
 
 def reduction_to(op: ReduceOp, dst: int) -> int:
@@ -52,6 +60,8 @@ def describe(fields: Sequence[int]) -> str:
         extra = f"from rank {detail}"
     elif kind == "gather":
         extra = f"to rank {detail}"
+    elif kind == "bucket":
+        return f"average of gradients #{number} {tensor_text(dtype, count)} (bucket {detail})"
     elif kind == "all_to_all":
         return f"{kind} #{number} of {dtypes.name_of(_DTYPES[dtype])}"
     return " ".join(
@@ -59,14 +69,28 @@ def describe(fields: Sequence[int]) -> str:
     )
 
 
-def disagreement(fields_by_rank: Sequence[Sequence[int]]) -> str:
+def disagreement(fields_by_rank: Sequence[Sequence[int]] | Mapping[int, Sequence[int]]) -> str:
     """All sides, ranks that agree together: ``rank 0, 1: barrier #3   rank 2: ...``."""
     ranks_by_text: dict[str, list[int]] = {}
-    for rank, fields in enumerate(fields_by_rank):
+    known = (
+        fields_by_rank if isinstance(fields_by_rank, Mapping) else dict(enumerate(fields_by_rank))
+    )
+    for rank, fields in known.items():
         ranks_by_text.setdefault(describe(fields), []).append(rank)
     return "   ".join(
         f"rank {', '.join(map(str, ranks))}: {text}" for text, ranks in ranks_by_text.items()
     )
+
+
+def problem_of(rows: Sequence[Sequence[int]]) -> str:
+    """What does not fit in the rows that all ranks have shown, empty if all does: five integers,
+    and for an all_to_all the sizes that ``size_disagreement`` takes.
+    """
+    if any(row[:FIELDS] != rows[0][:FIELDS] for row in rows):
+        sides = disagreement([row[:FIELDS] for row in rows])
+        return f"ranks called different collectives.\n  {sides}"
+    sides = size_disagreement([row[FIELDS:] for row in rows]) if len(rows[0]) > FIELDS else ""
+    return f"sizes do not fit.\n  {sides}" if sides else ""
 
 
 def size_disagreement(sizes: Sequence[Sequence[int]]) -> str:

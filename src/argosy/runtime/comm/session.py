@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from argosy.foundation.errors import CollectiveMismatch, CommError, ConfigError, UsageError
-from argosy.runtime.comm import forks, hosts
+from argosy.runtime.comm import forks, hosts, member
 from argosy.runtime.comm.backend import Backend
 from argosy.runtime.comm.group import Group
 
@@ -134,7 +134,7 @@ class Session:
             board.enter(_whether_there(lambda: self._last_seen(host)))
             _whether_there(
                 lambda: self.store.set(
-                    keys[self.rank], json.dumps({"host": host, "pid": os.getpid()})
+                    keys[self.rank], json.dumps(member.describe_self(host, os.getpid()))
                 )
             )
             awaited = {r: key for r, key in enumerate(keys) if r != self.rank}
@@ -143,6 +143,11 @@ class Session:
                 lambda: await_keys(self.store, awaited, board, place, self.timeout_s, fates)
             )
             members = [json.loads(self.store.get(key)) for key in keys]
+            if sides := member.disagreement(members):
+                raise CollectiveMismatch(
+                    f"{place} ranks run different versions.\n  {sides}\n  Install the same ones on "
+                    "every host."
+                )
             local = {r: m["pid"] for r, m in enumerate(members) if m["host"] == host}
             leader = min(local)
             board.close()
@@ -175,9 +180,9 @@ class Session:
         for r in range(self.world_size):
             key = f"argosy/{self.number - 1}/member/{r}"
             if r != self.rank and self._whole_store.check([key]):
-                member = json.loads(self._whole_store.get(key))
-                if member["host"] == host:
-                    found[r] = member["pid"]
+                known = json.loads(self._whole_store.get(key))
+                if known["host"] == host:
+                    found[r] = known["pid"]
         return found
 
     def _fates_in_store(self, board: Board) -> Callable[[], dict[int, str]]:

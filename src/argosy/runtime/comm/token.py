@@ -26,14 +26,14 @@ _MAX_BYTES = 4096
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def token_for(where: Endpoint) -> str:
+def token_for(where: Endpoint, nonce: str = "") -> str:
     """The secret of the job that meets at ``where``; ConfigError if that place is open to others
-    and no token is given.
+    and no token is given. ``nonce`` tells the job from others that have met there.
     """
     token = given()
-    if token:
+    if token and not nonce:
         return token
-    if not is_loopback(where.host):
+    if not token and not is_loopback(where.host):
         raise ConfigError(
             f"{where} can be reached from other hosts, so the processes that meet there need a "
             f"secret, and neither {TOKEN} nor "
@@ -44,7 +44,7 @@ def token_for(where: Endpoint) -> str:
         )
     # one secret per meeting point, so that processes of different jobs turn each other away
     return hmac.new(
-        _own_secret().encode(), f"meeting at {where}".encode(), hashlib.sha256
+        (token or _own_secret()).encode(), f"meeting at {where}{nonce}".encode(), hashlib.sha256
     ).hexdigest()
 
 
@@ -60,7 +60,7 @@ def given(path: str = "") -> str:
         if not path:
             return ""
         source = f"the file {path!r} ({TOKEN_FILE})"
-        token = _read_private(Path(path), source)
+        token = read_private(Path(path), source)
     if not token.isprintable():  # bytes that are no UTF-8 are not either
         raise ConfigError(f"{source} must be printable text")
     if len(token) < MIN_CHARACTERS:
@@ -77,19 +77,24 @@ def make() -> str:
     return secrets.token_hex(16)
 
 
+def own_folder() -> Path:
+    """Where this user's processes on this machine keep what only they may read."""
+    return Path(env.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "argosy"
+
+
 def _own_secret() -> str:
     """The secret of this user on this machine."""
-    path = Path(env.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "argosy" / "token"
+    path = own_folder() / "token"
     try:
         if not path.exists():
-            _publish(path, make())
+            publish(path, make())
     except OSError as error:
         raise ConfigError(
             f"{path}, the secret of processes that are started by hand on this machine, cannot "
             f"be made: {error.strerror}; "
             f"set {TOKEN} to the same text for all of them"
         ) from error
-    secret = _read_private(
+    secret = read_private(
         path, f"the file {str(path)!r}, which holds the secret of processes started by hand,"
     )
     if len(secret) < MIN_CHARACTERS:
@@ -99,9 +104,9 @@ def _own_secret() -> str:
     return secret
 
 
-def _publish(path: Path, text: str) -> None:
+def publish(path: Path, text: str, replaces: bool = False) -> None:
     """Write a file that only this user can read; of several processes that do so at once, the first
-    one's stays.
+    one's stays, or the last one's if it ``replaces`` what is there.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
@@ -111,13 +116,17 @@ def _publish(path: Path, text: str) -> None:
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
-        with contextlib.suppress(FileExistsError):
-            os.link(draft, path)
+        if replaces:
+            os.replace(draft, path)
+        else:
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, path)
     finally:
-        os.unlink(draft)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(draft)
 
 
-def _read_private(path: Path, what: str) -> str:
+def read_private(path: Path, what: str) -> str:
     """The text of a file that belongs to this user and that nobody else can read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -5,23 +5,32 @@ host again, so only one tensor per host travels over the network. What cannot be
 (``all_to_all``, ``scatter``, ...) goes through a gloo group of all ranks. Sums are in rank order
 inside a host; between hosts gloo decides, so results of different kinds agree up to rounding.
 
+Before any of it, the ranks of a host compare in shared memory what they are about to call, and the
+first ranks of the hosts among themselves (``mesh.py``): different collectives are an error with all
+sides, on every rank, before gloo gets data that it does not expect.
+
 When a part of the group breaks, this rank leaves the others too: an error on one host reaches all.
+What broke it is in the store before anybody leaves, so all can say it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import json
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 import torch
 
-from argosy.foundation.errors import ArgosyError, CommError
-from argosy.runtime.comm import arguments, forks
+from argosy.foundation.errors import ArgosyError, CollectiveMismatch, CommError, PeerLost
+from argosy.runtime.comm import arguments, fingerprint, forks
 from argosy.runtime.comm.backend import Backend, PlainBucket, ReduceOp
 from argosy.runtime.comm.backends.loopback import LoopbackBackend
+from argosy.runtime.comm.backends.mesh import Mesh
 from argosy.runtime.comm.backends.shm.backend import ShmBackend
 from argosy.runtime.comm.backends.shm.board import Seat
+from argosy.runtime.comm.backends.shm.care import poll
 from argosy.runtime.comm.backends.torch_pg import TorchBackend
 from argosy.runtime.comm.bucket import Bucket
 
@@ -29,6 +38,9 @@ _P = ParamSpec("_P")
 _Method: TypeAlias = "Callable[Concatenate[HierarchicalBackend, _P], None]"
 
 _HALVES = (torch.float16, torch.bfloat16)
+_VERDICT_S = (
+    2.0  # for which a rank waits for what the other hosts say, before it tells its own side
+)
 
 
 def _call(method: _Method[_P]) -> _Method[_P]:
@@ -45,8 +57,11 @@ def _call(method: _Method[_P]) -> _Method[_P]:
         try:
             method(self, *args, **kwargs)
         except CommError as error:
-            self._break(error)
-            raise
+            cause = self._cause_of(error)
+            self._break(cause)
+            if cause is error:
+                raise
+            raise cause from error
 
     return call  # type: ignore[return-value]  # functools.wraps names the first argument
 
@@ -84,9 +99,16 @@ class HierarchicalBackend(Backend):
         self._neighbours = [r for r, host in enumerate(self._hosts) if host == mine]
         self._leaders = [self._hosts.index(host) for host in self._host_names]
         self._host_index = self._host_names.index(mine)
+        self._store = store
+        self._number = 0
+        self._num_buckets = 0
+        self._activity = ""
+        self._told: list[int] = []
         self._parts: list[Backend] = []
+        self._mesh: Mesh | None = None  # on the first rank of each host, if there are several
         try:
-            self._local = self._keep(self._make_local(store, timeout_s, shm_options))
+            self._local = self._make_local(store, timeout_s, shm_options)
+            self._keep(self._local)
             self._all = self._keep(
                 TorchBackend(
                     "gloo",
@@ -96,6 +118,7 @@ class HierarchicalBackend(Backend):
                     store,
                     timeout_s,
                     address,
+                    agree=self._agree_everywhere,
                     seat=seat,
                 )
             )
@@ -120,7 +143,9 @@ class HierarchicalBackend(Backend):
         self._parts.append(part)
         return part
 
-    def _make_local(self, store: Any, timeout_s: float, options: dict[str, Any]) -> Backend:
+    def _make_local(
+        self, store: Any, timeout_s: float, options: dict[str, Any]
+    ) -> ShmBackend | LoopbackBackend:
         if len(self._neighbours) == 1:
             return LoopbackBackend()
         name = f"{self.name}-host{self._host_index}"
@@ -135,16 +160,127 @@ class HierarchicalBackend(Backend):
     def _make_between(self, store: Any, timeout_s: float, address: str) -> Backend:
         if len(self._leaders) == 1:
             return LoopbackBackend()
+        seat = self._seat_of(self._leaders)
+        place, size = self._host_index, len(self._leaders)
+        self._mesh = Mesh(self.name, place, size, store, timeout_s, address, seat)
+        name = f"{self.name}-hosts"
         return TorchBackend(
-            "gloo",
-            f"{self.name}-hosts",
-            self._host_index,
-            len(self._leaders),
-            store,
-            timeout_s,
-            address,
-            seat=self._seat_of(self._leaders),
+            "gloo", name, place, size, store, timeout_s, address, agree=_agreed, seat=seat
         )
+
+    # -- agreement
+    # ----------------------------------------------------------------------------------------------
+
+    def _begin(
+        self,
+        kind: str,
+        dtype: torch.dtype | None = None,
+        count: int = 0,
+        detail: int = 0,
+        sizes: Sequence[int] = (),
+    ) -> None:
+        """Compare this collective inside the host, and tell the other hosts about it; what they
+        say is read by ``_confirm``, after other work.
+        """
+        self._open(kind)
+        rows = self._local.agree(kind, dtype, count, detail)
+        is_split = rows is not None
+        if rows is not None:
+            for row in rows:
+                row[0] = self._number  # that of the whole group
+        elif sizes:
+            head = fingerprint.fields_of(self._number, kind, dtype, count, detail)
+            rows = [head + row for row in self._sizes_here(sizes)]
+        else:
+            rows = [fingerprint.fields_of(self._number, kind, dtype, count, detail)]
+        self._tell(rows)
+        if is_split and self._mesh is None:
+            raise self._verdict(rows)
+
+    def _open(self, kind: str) -> None:
+        self._number += 1
+        self._activity = f"{kind} #{self._number}"
+
+    def _tell(self, rows: list[list[int]]) -> None:
+        """Tell the other hosts the rows of this one's ranks, one row if they are alike."""
+        if self._mesh is not None:
+            self._told = [len(rows), *(value for row in rows for value in row)]
+            self._mesh.tell(self._told)
+
+    def _sizes_here(self, sizes: Sequence[int]) -> list[list[int]]:
+        mine = torch.tensor(sizes)
+        every = [torch.empty_like(mine) for _ in self._neighbours]
+        self._local.all_gather(every, mine)
+        return [row.tolist() for row in every]
+
+    def _confirm(self) -> None:
+        """On the first rank of a host: wait until all hosts are about to begin this collective."""
+        told, self._told = self._told, []
+        if self._mesh is None or not told:  # confirmed already
+            return
+        heard = self._mesh.hear(self._activity)
+        if told[0] == 1 and all(row == told for row in heard.values()):
+            return
+        heard[self._host_index] = told
+        rows: list[list[int]] = [[] for _ in self._hosts]
+        for host, (count, *values) in heard.items():
+            members = [r for r, name in enumerate(self._hosts) if name == self._host_names[host]]
+            width = len(values) // count
+            for i, rank in enumerate(members):
+                at = (i if count > 1 else 0) * width
+                rows[rank] = values[at : at + width]
+        if problem := fingerprint.problem_of(rows):
+            raise CollectiveMismatch(f"{self._activity} on group {self.name!r}: {problem}")
+
+    def _agree_everywhere(
+        self,
+        kind: str,
+        dtype: torch.dtype | None = None,
+        count: int = 0,
+        detail: int = 0,
+        sizes: Sequence[int] = (),
+    ) -> None:
+        """Return when all ranks of all hosts are about to begin this collective."""
+        self._begin(kind, dtype, count, detail, sizes)
+        self._confirm()
+        self._local.barrier()
+
+    def _verdict(self, rows: list[list[int]]) -> CollectiveMismatch:
+        """The error where the ranks of this host differ, on all but the first, which asks the other
+        hosts.
+        """
+        with contextlib.suppress(CommError):
+            if poll(lambda: self._store.check([self._ended_key]), limit_s=_VERDICT_S):
+                said = json.loads(self._store.get(self._ended_key))
+                if said["error"] == CollectiveMismatch.__name__:
+                    return CollectiveMismatch(said["text"])
+        here = dict(zip(self._neighbours, rows, strict=True))
+        problem = fingerprint.disagreement(here)
+        return CollectiveMismatch(
+            f"{self._activity} on group {self.name!r}: ranks called different collectives.\n  "
+            f"{problem}"
+        )
+
+    @property
+    def _ended_key(self) -> str:
+        return f"argosy/ended/{self.name}"
+
+    def _cause_of(self, error: CommError) -> CommError:
+        """What has ended the group: ``error``, or that which made another rank leave first."""
+        if self._error is not None:  # closed by another thread
+            return error
+        mine = {"error": type(error).__name__, "text": str(error), "rank": self._job_rank}
+        with contextlib.suppress(CommError):  # the store may be what has gone
+            said = json.loads(self._store.compare_set(self._ended_key, "", json.dumps(mine)))
+            if said == mine or not isinstance(error, PeerLost):
+                return error
+            if said["error"] == CollectiveMismatch.__name__:
+                return CollectiveMismatch(said["text"])
+            return PeerLost(
+                f"rank {self._job_rank} was in {self._activity} of group {self.name!r} when rank "
+                f"{said['rank']} gave up: {said['text']}"
+            )
+        return error
 
     # -- collectives that are split
     # -----------------------------------------------------------------------------
@@ -152,6 +288,7 @@ class HierarchicalBackend(Backend):
     @_call
     def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
         arguments.check_reducible("all_reduce", op, tensor.dtype)
+        self._begin("all_reduce", tensor.dtype, tensor.numel(), int(op))
         total = self._combine(tensor, op)
         self._local.broadcast(total, 0)
         self._store_result(tensor, total, op)
@@ -160,6 +297,8 @@ class HierarchicalBackend(Backend):
     def reduce(self, tensor: torch.Tensor, dst: int, op: ReduceOp) -> None:
         arguments.check_root("reduce", "dst", dst, self.world_size)
         arguments.check_reducible("reduce", op, tensor.dtype)
+        detail = fingerprint.reduction_to(op, dst)
+        self._agree_everywhere("reduce", tensor.dtype, tensor.numel(), detail)
         total = self._combine(tensor, op)
         if dst in self._neighbours:
             self._local.broadcast(total, 0)
@@ -176,6 +315,7 @@ class HierarchicalBackend(Backend):
         step = ReduceOp.SUM if op is ReduceOp.AVG else op
         self._local.reduce(total, 0, step)
         if self._between is not None:
+            self._confirm()
             self._between.all_reduce(total, step)
         return total
 
@@ -188,6 +328,7 @@ class HierarchicalBackend(Backend):
     @_call
     def broadcast(self, tensor: torch.Tensor, src: int) -> None:
         arguments.check_root("broadcast", "src", src, self.world_size)
+        self._agree_everywhere("broadcast", tensor.dtype, tensor.numel(), src)
         source = self._hosts[src]
         if source == self._hosts[self.rank]:
             self._local.broadcast(tensor, self._neighbours.index(src))
@@ -198,21 +339,26 @@ class HierarchicalBackend(Backend):
 
     @_call
     def barrier(self) -> None:
-        self._local.barrier()
-        if self._between is not None:
-            self._between.barrier()
-        self._local.barrier()
+        self._agree_everywhere("barrier")
 
     def make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
         if dtype in _HALVES:
             return PlainBucket(self, torch.zeros(numel, dtype=dtype))
-        return _HierarchicalBucket(self, self._local.make_bucket(numel, dtype))
+        self._num_buckets += 1
+        local = self._local.make_bucket(numel, dtype)
+        return _HierarchicalBucket(self, local, self._num_buckets - 1)
 
     @_call
-    def finish_bucket(self, bucket: Bucket) -> None:
-        """Turn the mean over this host into the mean over all."""
+    def finish_bucket(self, bucket: Bucket, place: int) -> None:
+        """Turn the mean over this host into the mean over all; ``place`` says which bucket of the
+        group it is.
+        """
+        self._open("average of gradients")
+        count, dtype = bucket.tensor.numel(), bucket.tensor.dtype
+        self._tell([fingerprint.fields_of(self._number, "bucket", dtype, count, place)])
         bucket.finish()
         if self._between is not None:
+            self._confirm()
             bucket.tensor.mul_(len(self._neighbours) / self.world_size)
             self._between.all_reduce(bucket.tensor, ReduceOp.SUM)
         self._local.broadcast(bucket.tensor, 0)
@@ -277,12 +423,22 @@ class HierarchicalBackend(Backend):
             self._error = error
         for part in self._parts:
             part.close()
+        if self._mesh is not None:
+            self._mesh.leave()
 
     def close(self) -> None:
         """Leave the group: calls of other threads end with CommError, the other ranks' with
         PeerLost.
         """
         self._break(CommError("it was closed"))
+        if self._mesh is not None:
+            self._mesh.close()
+
+
+def _agreed(
+    kind: str, dtype: torch.dtype | None, count: int, detail: int, sizes: Sequence[int]
+) -> None:
+    """The ranks have agreed already, in the larger group."""
 
 
 class _HierarchicalBucket(Bucket):
@@ -290,8 +446,9 @@ class _HierarchicalBucket(Bucket):
     goes on.
     """
 
-    def __init__(self, owner: HierarchicalBackend, local: Bucket) -> None:
+    def __init__(self, owner: HierarchicalBackend, local: Bucket, place: int) -> None:
         self._owner = owner
+        self._place = place
         self._bucket = local
         self.tensor = local.tensor
 
@@ -302,7 +459,7 @@ class _HierarchicalBucket(Bucket):
         return self._bucket.progress()
 
     def finish(self) -> None:
-        self._owner.finish_bucket(self._bucket)
+        self._owner.finish_bucket(self._bucket, self._place)
 
     def close(self) -> None:
         self.tensor = torch.empty(0)

@@ -21,6 +21,10 @@ class LoopbackBackend(Backend):
     def __init__(self) -> None:
         self._is_closed = False
 
+    def agree(self, kind: str, dtype: torch.dtype | None, count: int, detail: int) -> None:
+        """As ``ShmBackend.agree``: one rank agrees with itself."""
+        self._check_open()
+
     def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
         self._check_open()
         arguments.check_reducible("all_reduce", op, tensor.dtype)

@@ -6,21 +6,16 @@ travels as bytes, so every dtype can; reductions of dtypes that a group does not
 wider one (``_Wire``). Reductions of floats are not in rank order: results of different kinds agree
 up to rounding.
 
-Ranks of one host that wait for each other in different collectives or groups are named after a
-second (see ``shm/board.py``); a rank that dies or stays away is. Any other mismatch (ranks that
-call different collectives) ends in an error or in CollectiveTimeout, as the group has it. With
-``checks=True`` every collective is preceded by a comparison of fingerprints and raises
-CollectiveMismatch instead; that costs a small all_gather each time (1.5 ms for gloo), so it is
-meant for tests and for finding a bug.
+Before ranks begin a collective of gloo they agree that it is the same one (``mesh.py``): different
+ones are CollectiveMismatch with both sides, and whoever is late, gone or waits elsewhere is named
+while the others wait there. In the other kinds of groups a mismatch ends as the group has it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
 import time
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import Any
 
 import torch
@@ -38,14 +33,12 @@ from argosy.foundation.errors import (
 from argosy.runtime.comm import arguments, fingerprint, forks
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.backends import torch_groups
-from argosy.runtime.comm.backends.arrivals import Arrivals
 from argosy.runtime.comm.backends.connections import Connections
-from argosy.runtime.comm.backends.shm.board import LOOK_S, Seat
-from argosy.runtime.comm.backends.shm.care import wait_with_care
+from argosy.runtime.comm.backends.mesh import Mesh
+from argosy.runtime.comm.backends.shm.board import Seat
 from argosy.runtime.comm.backends.watched_store import WatchedStore
 
 _CLOSE_S = 5.0
-_LOOK = timedelta(seconds=LOOK_S)
 _TORCH_OP: dict[ReduceOp, Any] = {
     ReduceOp.SUM: dist.ReduceOp.SUM,
     ReduceOp.AVG: dist.ReduceOp.SUM,  # gloo has no mean; divided afterwards
@@ -61,9 +54,16 @@ _LOST = re.compile(
 )
 
 
+# kind, dtype, number of elements, detail, sizes: returns when all ranks begin this collective
+Agree = Callable[[str, torch.dtype | None, int, int, Sequence[int]], None]
+
+
 class TorchBackend(Backend):
     """One rank's end of a process group, made through ``store`` and bound to the interface of
     ``address``.
+
+    ``agree`` is called before each collective, by default the agreement of a gloo group among
+    itself; whoever passes another sees to it that ranks agree.
 
     Collectives are called by one thread at a time; ``send`` and ``recv`` by one per peer and
     direction; ``close`` by any.
@@ -78,7 +78,7 @@ class TorchBackend(Backend):
         store: Any,
         timeout_s: float = 1800.0,
         address: str = "127.0.0.1",
-        checks: bool = False,
+        agree: Agree | None = None,
         seat: Seat | None = None,
     ) -> None:
         self.kind = kind
@@ -86,7 +86,8 @@ class TorchBackend(Backend):
         self.rank = rank
         self.world_size = world_size
         self._timeout_s = timeout_s
-        self._has_checks = checks
+        self._agree = agree
+        self._mesh: Mesh | None = None  # of a gloo group that agrees by itself
         self._number = 0
         self._error: ArgosyError | None = None  # set once
         self._is_forked = False
@@ -103,12 +104,12 @@ class TorchBackend(Backend):
         prefix = dist.PrefixStore(part, self._store)  # type: ignore[attr-defined]
         self._connections = Connections()
         self._group: Any = None
-        self._arrivals: Arrivals | None = None  # of a gloo group on one host
         try:
             with self._connections:
                 self._group = torch_groups.make(kind, prefix, rank, world_size, timeout_s, address)
-            if seat is not None and kind == "gloo" and all(map(seat.board.pid_of, seat.ranks)):
-                self._arrivals = Arrivals(name, rank, self._store, seat, timeout_s)
+            if agree is None and kind == "gloo":
+                self._mesh = Mesh(name, rank, world_size, store, timeout_s, address, seat)
+                self._agree = self._agree_in_mesh
         except ArgosyError:
             self.close()
             raise
@@ -123,32 +124,33 @@ class TorchBackend(Backend):
         self,
         kind: str,
         tensor: torch.Tensor | None,
-        start: Callable[[], Any],
+        start: Callable[[], Any] | None,
         detail: int = 0,
         sizes: Sequence[int] = (),
     ) -> None:
         self._number += 1
         activity = f"{kind} #{self._number}"
-        if self._arrivals is not None:
-            self._arrivals.start(self._number)
-        if self._has_checks:
-            self._wait(activity, lambda: self._compare(activity, kind, tensor, detail, sizes))
-        self._wait(activity, start, self._number)
+        agree = self._agree
+        if agree is not None:
+            dtype, count = (None, 0) if tensor is None else (tensor.dtype, tensor.numel())
+            count = 0 if sizes else count
+            self._wait(activity, lambda: agree(kind, dtype, count, detail, sizes))
+        if start is not None:
+            self._wait(activity, start)
 
-    def _wait(self, activity: str, start: Callable[[], Any], number: int = 0) -> None:
-        """Start an operation of the group, wait for it and translate its error; ``number`` is that
-        of a collective.
-        """
+    def _wait(self, activity: str, start: Callable[[], Any]) -> None:
+        """Start an operation of the group, wait for it and translate its error."""
         # announced before the check: close() sets the error first and then looks who is inside
         self._inside.append(None)
         try:
             if self._error is not None:
                 raise self._refusal(activity)
             work = start()
-            if work is not None and number and self._arrivals is not None:
-                self._wait_with_care(activity, work, number, self._arrivals)
-            elif work is not None:
+            if work is not None:
                 work.wait()
+        except CommError as error:
+            self._give_up(error)
+            raise
         except ArgosyError:
             raise
         except RuntimeError as error:
@@ -158,37 +160,6 @@ class TorchBackend(Backend):
             raise
         finally:
             self._inside.pop()
-
-    def _wait_with_care(self, activity: str, work: Any, number: int, arrivals: Arrivals) -> None:
-        """Wait for a collective of gloo, and meanwhile look after ranks that have not come to it.
-
-        A wait that times out leaves the operation as it is; those of ``send`` and ``recv`` would
-        break it.
-        """
-        if _is_done(work):
-            return
-
-        def look() -> list[int]:
-            while not _is_done(work):
-                if missing := arrivals.missing(number):
-                    return missing
-            return []
-
-        assert self._seat is not None
-        try:
-            wait_with_care(
-                self._seat.board,
-                f"{activity} of group {self.name!r} ({self.kind})",
-                self._timeout_s,
-                look,
-            )
-        except CommError as error:
-            self._give_up(error)
-            self._break()
-            # its tensors are in use until it has ended
-            with contextlib.suppress(RuntimeError):
-                work.wait(timedelta(seconds=_CLOSE_S))
-            raise
 
     def _break(self) -> None:
         """End what is under way: gloo does so only when its connections break."""
@@ -201,8 +172,10 @@ class TorchBackend(Backend):
         text = str(error)
         where = f"rank {self.rank} was in {activity} of group {self.name!r} ({self.kind})"
         if _LOST.search(text):
+            lost = self._mesh.lost() if self._mesh is not None else []
+            who = f"rank {', '.join(map(str, lost))}" if lost else "another rank"
             return self._give_up(
-                PeerLost(f"{where} when another rank exited or left the group.\n  {text}")
+                PeerLost(f"{where} when {who} exited or left the group.\n  {text}")
             )
         if _TIMED_OUT.search(text):
             return self._give_up(
@@ -216,6 +189,8 @@ class TorchBackend(Backend):
         """Take no further part because of ``error``; returns it, to be raised."""
         if self._error is None:
             self._error = error
+            if self._mesh is not None:
+                self._mesh.leave()
         return error
 
     def _refusal(self, activity: str) -> ArgosyError:
@@ -236,51 +211,27 @@ class TorchBackend(Backend):
         forks.never_free(self._group)
         self._connections.forget()
 
-    def _compare(
-        self,
-        activity: str,
-        kind: str,
-        tensor: torch.Tensor | None,
-        detail: int,
-        sizes: Sequence[int],
+    def _agree_in_mesh(
+        self, kind: str, dtype: torch.dtype | None, count: int, detail: int, sizes: Sequence[int]
     ) -> None:
         """Show each other what is called with what, and raise on every rank if that differs."""
-        dtype, count = (
-            (None, 0) if tensor is None else (tensor.dtype, 0 if sizes else tensor.numel())
-        )
-        mine = [
-            self._number,
-            fingerprint.CODE_BY_KIND[kind],
-            fingerprint.CODE_BY_DTYPE[dtype],
-            count,
-            detail,
-        ]
-        # every kind shows the same number of values, or the comparison itself would not fit
-        mine += list(sizes) or [0] * (2 * self.world_size)
-        sent = torch.tensor(mine, device=self._device)
-        shown = [torch.empty_like(sent) for _ in range(self.world_size)]
-        self._group.allgather([shown], [sent]).wait()
-        rows = [row.tolist() for row in shown]
-        if any(row[:5] != rows[0][:5] for row in rows):
-            problem, sides = (
-                "ranks called different collectives",
-                fingerprint.disagreement([row[:5] for row in rows]),
-            )
-        else:
-            problem, sides = (
-                "sizes do not fit",
-                fingerprint.size_disagreement([row[5:] for row in rows]) if sizes else "",
-            )
-        if sides:
-            raise self._give_up(
-                CollectiveMismatch(f"{activity} on group {self.name!r}: {problem}.\n  {sides}")
-            )
+        assert self._mesh is not None
+        activity = f"{kind} #{self._number}"
+        mine = [*fingerprint.fields_of(self._number, kind, dtype, count, detail), *sizes]
+        self._mesh.tell(mine)
+        heard = self._mesh.hear(activity)
+        if not sizes and all(row == mine for row in heard.values()):
+            return
+        rows = [mine if r == self.rank else heard[r] for r in range(self.world_size)]
+        if problem := fingerprint.problem_of(rows):
+            raise CollectiveMismatch(f"{activity} on group {self.name!r}: {problem}")
 
     # -- collectives
     # --------------------------------------------------------------------------------------------
 
     def barrier(self) -> None:
-        self._collective("barrier", None, self._group_barrier)
+        # ranks that agree have met already
+        self._collective("barrier", None, None if self._mesh else self._group_barrier)
 
     def _group_barrier(self) -> Any:
         return self._group.barrier(dist.BarrierOptions())
@@ -448,8 +399,8 @@ class TorchBackend(Backend):
                 time.sleep(0.001)
         self._group = None  # its destructor closes the connections
         self._store = None
-        if self._arrivals is not None:
-            self._arrivals.close()
+        if self._mesh is not None:
+            self._mesh.close()
 
     def _raw(self, tensor: torch.Tensor) -> torch.Tensor:
         """The elements as contiguous bytes where the group can take them: the tensor's own memory
@@ -459,17 +410,6 @@ class TorchBackend(Backend):
         if self._device is not None:
             flat = flat.to(self._device)
         return flat.view(torch.uint8) if flat.numel() else flat.new_empty(0, dtype=torch.uint8)
-
-
-def _is_done(work: Any) -> bool:
-    """Wait a moment for a collective of gloo; raises its error if it has one."""
-    try:
-        work.wait(_LOOK)
-    except RuntimeError:
-        if not work.is_completed():
-            return False
-        work.wait()
-    return True
 
 
 class _Wire:

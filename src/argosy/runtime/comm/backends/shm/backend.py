@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeAlias
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -40,7 +40,8 @@ from argosy.runtime.comm.backends.shm.steps import Steps
 from argosy.runtime.comm.bucket import Bucket
 
 _P = ParamSpec("_P")
-_Method: TypeAlias = "Callable[Concatenate[ShmBackend, _P], None]"
+_R = TypeVar("_R")
+_Method: TypeAlias = "Callable[Concatenate[ShmBackend, _P], _R]"
 
 # Reading every buffer on every rank costs more than a second step beyond so many ranks, unless
 # there is little to read.
@@ -50,19 +51,19 @@ _DIRECT_BYTES = 1 << 14
 _PIECE_BYTES = 1 << 18
 
 
-def _call(method: _Method[_P]) -> _Method[_P]:
+def _call(method: _Method[_P, _R]) -> _Method[_P, _R]:
     """Make ``method`` refuse to start on a broken group, and ``close`` wait for it once it has
     started.
     """
 
     @functools.wraps(method)
-    def call(self: ShmBackend, *args: _P.args, **kwargs: _P.kwargs) -> None:
+    def call(self: ShmBackend, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         # announced before the check: close() sets the error first and then looks who is inside
         self._steps.inside.append(None)
         try:
             if self._steps.error is not None:
                 raise self._steps.refusal(method.__name__)
-            method(self, *args, **kwargs)
+            return method(self, *args, **kwargs)
         except ArgosyError:
             raise
         except BaseException as caught:
@@ -379,6 +380,20 @@ class ShmBackend(Backend):
                 )
             )
         return max(max(row) for row in sizes)
+
+    # -- for those who use it as a part of a larger group
+    # ----------------------------------------------------------------------------------------------
+
+    @_call
+    def agree(
+        self, kind: str, dtype: torch.dtype | None, count: int, detail: int
+    ) -> list[list[int]] | None:
+        """Wait until every rank has called it. None if all are about to begin the same collective
+        of the larger group, else the fingerprint of each.
+        """
+        self._steps.begin(kind, dtype, count, detail)
+        self._steps.run()
+        return self._steps.differing()
 
     # -- buckets
     # ----------------------------------------------------------------------------------------------

@@ -158,6 +158,17 @@ class Steps:
         if kernels.first_disagreement(self._base, self.world_size, self.rank, self._number) >= 0:
             raise self.give_up(self._mismatch())
 
+    def differing(self) -> list[list[int]] | None:
+        """The fingerprints of all ranks, None if they are equal."""
+        if kernels.first_disagreement(self._base, self.world_size, self.rank, self._number) < 0:
+            return None
+        return self._fingerprints()
+
+    def _fingerprints(self) -> list[list[int]]:
+        at = layout.FINGERPRINT // 8 + (self._number & 1) * 8
+        rows: list[list[int]] = self._control[:, at : at + layout.FINGERPRINT_FIELDS].tolist()
+        return rows
+
     def wait_at(self, base: int, step: int, activity: str | None = None) -> None:
         """Wait until all ranks have published ``step`` in the control blocks at ``base``, by
         default for the collective under way.
@@ -207,10 +218,7 @@ class Steps:
         return self._board.leavers() | departed | self._board.exits()
 
     def _mismatch(self) -> CollectiveMismatch:
-        at = layout.FINGERPRINT // 8 + (self._number & 1) * 8
-        sides = fingerprint.disagreement(
-            self._control[:, at : at + layout.FINGERPRINT_FIELDS].tolist()
-        )
+        sides = fingerprint.disagreement(self._fingerprints())
         return CollectiveMismatch(
             f"{self.activity} on group {self.name!r}: ranks called different collectives.\n  "
             f"{sides}"
