@@ -1,0 +1,46 @@
+"""The backend of Ray Train for jobs of Fleet: gives its workers the variables by which they find
+each other and the servers. Imports Ray.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+from ray.train.backend import Backend, BackendConfig
+
+from argosy.ray.generation import FleetJob
+from argosy.ray.job import JobConfig
+from argosy.ray.worker import describe, take
+
+
+class FleetBackend(Backend):  # type: ignore[misc]
+    """Lives in the controller, over all its groups of workers."""
+
+    def __init__(self) -> None:
+        self._job: FleetJob | None = None
+
+    def on_start(self, worker_group: Any, backend_config: FleetConfig) -> None:
+        if self._job is None:
+            self._job = FleetJob(backend_config.job)
+        found = worker_group.execute(describe)
+        variables, generation, certificates = self._job.begin(found)
+        # the token is in here: as an argument of a call it is neither logged nor shown
+        ray.get(
+            [
+                worker_group.execute_single_async(rank, take, each, generation, certificates)
+                for rank, each in enumerate(variables)
+            ]
+        )
+
+
+@dataclass
+class FleetConfig(BackendConfig):  # type: ignore[misc]
+    """What ``FleetTrainer`` asks for, on its way to the controller."""
+
+    job: JobConfig
+
+    @property
+    def backend_cls(self) -> type[Backend]:
+        return FleetBackend

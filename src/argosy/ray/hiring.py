@@ -1,0 +1,66 @@
+"""The actors of the servers of a job, for as long as it runs. They are in a placement group of
+their own, so that servers stay when workers come and go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from argosy.foundation.errors import ConfigError
+from argosy.ray.request import Servers
+
+_ROOM_S = 120.0
+_END_S = 30.0
+
+
+@contextlib.contextmanager
+def hired(wanted: Servers) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Actors for the servers, and the placement group that they are in, for as long as the job
+    runs; none and None if no server is wanted.
+    """
+    if not wanted.count:
+        yield (), None
+        return
+    import ray
+    from ray.util.placement_group import placement_group, remove_placement_group
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+    from argosy.ray.server import Server
+
+    group = placement_group(wanted.bundles, strategy="SPREAD", name="argosy-servers")
+    servers: list[Any] = []
+    try:
+        if not group.wait(_ROOM_S):
+            raise ConfigError(
+                f"FleetTrainer: the cluster has no room for {wanted.count} servers, each of which "
+                f"asks for {wanted.bundles[0]}; there is {ray.available_resources()}"
+            )
+        for number in range(wanted.count):
+            where = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=number)
+            actor = ray.remote(Server).options(
+                scheduling_strategy=where, max_restarts=-1, max_concurrency=8, **wanted.options
+            )
+            servers.append(actor.remote())
+        yield tuple(servers), group
+    finally:
+        ended(servers)
+        for server in servers:
+            ray.kill(server)
+        remove_placement_group(group)
+
+
+def ended(servers: Sequence[Any]) -> list[str]:
+    """End the processes of the servers; what was wrong with each."""
+    import ray
+
+    asked = [server.close.remote() for server in servers]
+    ray.wait(asked, num_returns=len(asked), timeout=_END_S) if asked else None
+    problems = []
+    for answer in asked:
+        try:
+            problems.append(ray.get(answer, timeout=0.1))
+        except ray.exceptions.RayError as error:
+            problems.append(f"its actor does not answer ({type(error).__name__})")
+    return problems
