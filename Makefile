@@ -1,4 +1,4 @@
-# `make demo` and `make test` need Python 3.11, pip, gcc and make, nothing else.
+# `make demo` and `make test` need Python 3.11 to 3.13, pip, gcc and make, nothing else.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,11 +14,15 @@ ONLY ?=
 USAGE ?= $(SHARED)/api_usage_wide.tsv
 FOLDERS ?=
 
-.PHONY: demo test faults check bench conformance scripts names clean
+.PHONY: demo test faults clusters check bench conformance scripts names packages nightly manifests clean
 
-$(INSTALLED): pyproject.toml constraints.txt
+# argosy, then argosy-paddle, by which `import paddle` is argosy: at once, pip would look for the
+# argosy that the second needs in its index
+PADDLE := packages/argosy-paddle
+$(INSTALLED): pyproject.toml constraints.txt $(wildcard $(PADDLE)/*.* $(PADDLE)/src/*.py)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt ./$(PADDLE)
 	touch $@
 
 demo: $(INSTALLED)
@@ -30,9 +34,32 @@ test: $(INSTALLED)
 faults: $(INSTALLED)
 	$(BIN)/python tests/faults/report.py
 
+# Both distributions as pip installs and removes them, in venvs of their own; a choice of the tests
+# with other versions of torch and Python. Both need a package index.
+packages: $(INSTALLED)
+	$(BIN)/python -m pytest -p no:cacheprovider tests/packaging/test_*.py
+
+# versions of torch, interpreters
+TORCHES ?= 2.14 2.15
+PYTHONS ?= python3.12 python3.13
+nightly: $(INSTALLED)
+	$(BIN)/python tests/packaging/nightly.py --torch $(TORCHES) --python $(PYTHONS)
+
+# Slurm and its like, from Debian and PyPI, in folders and namespaces of their own; SUITES names
+# some, KEEP is a folder for what was installed
+SUITES ?=
+KEEP ?=
+clusters: $(INSTALLED)
+	$(BIN)/python tests/clusters/run.py $(SUITES) $(if $(KEEP),--keep $(KEEP))
+
+# whether deploy/kubernetes fits the schemas of custom resources in the folder CRDS; needs PyYAML
+MANIFESTS_PYTHON ?= $(BIN)/python
+manifests: $(INSTALLED)
+	$(MANIFESTS_PYTHON) tests/manifests/check.py $(CRDS)
+
 check: $(INSTALLED)
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples packages
+	$(BIN)/ruff format --check src tests benchmarks examples packages
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

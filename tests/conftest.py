@@ -11,7 +11,7 @@ import pytest
 import paddle
 from argosy.foundation import process_state
 from support import leftovers
-from support.hosts import two_hosts
+from support.hosts import joined_hosts
 from support.pool import Pool
 
 # What calls of Paddle's API leave behind, which has no call to undo it: counters go on, the last
@@ -20,7 +20,7 @@ EVERYDAY = {
     *("fleet", "fleet of 1.x without servers", "fleet of 1.x with servers", "level of the log"),
     "latest HybridCommunicateGroup",
     *("fallbacks that were announced", "mixed precision", "parallel environment"),
-    *("random numbers", "unique names"),
+    *("random numbers", "requests to save and leave", "unique names"),
 }
 PROGRAMS = {"default programs", "global scope", "mode of ops", "static mode"}
 
@@ -84,5 +84,12 @@ def rendezvous() -> Iterator[dict[str, object]]:
 @pytest.fixture
 def hosts() -> Iterator[list[str]]:
     """The names of two network namespaces that reach each other at ``support.hosts.ADDRESSES``."""
-    with two_hosts() as names:
+    with joined_hosts(2) as names:
+        yield names
+
+
+@pytest.fixture
+def three_hosts() -> Iterator[list[str]]:
+    """The same with three."""
+    with joined_hosts(3) as names:
         yield names

@@ -16,8 +16,10 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy import tensor as T
+from argosy.foundation.dtypes import to_torch
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.nn import functional as F
+from argosy.ops.array import initialization
 from argosy.ops.training.loss_scaling import unscale_gradients
 from argosy.static.record.append_op import compute_op
 from argosy.static.record.op_types import input_slots
@@ -90,6 +92,18 @@ def _unscaled(grads: list[Any], scale: Any) -> tuple[list[Any], Any]:
     return [replace(*pair, "_C_ops") for pair in zip(grads, divided, strict=True)], found
 
 
+def _truncated(shape: Any, mean: float, std: float, seed: int, *rest: Any) -> Any:
+    """Normal numbers that lie within bounds, which 3.x names before the dtype and the place; else
+    within two of the standard deviations.
+    """
+    *bounds, dtype, _ = rest
+    low, high = bounds or (mean - 2 * std, mean + 2 * std)
+    kind = to_torch(dtype)
+    return apply(
+        initialization.truncated_gaussian_random, list(shape), mean, std, low, high, kind, seed
+    )
+
+
 # Operators that change what they are given and return more than that.
 _IN_PLACE: dict[str, Callable[..., Any]] = {"check_finite_and_unscale_": _unscaled}
 
@@ -110,6 +124,7 @@ _ROWS: dict[str, Callable[..., Any]] = {
     "prod": lambda x, axis, keepdim, reduce_all: T.prod(x, None if reduce_all else axis, keepdim),
     "squeeze": lambda x, axis: T.squeeze(x, axis),
     "sum": lambda x, axis, dtype, keepdim: T.sum(x, axis or None, dtype, keepdim),
+    "truncated_gaussian_random": _truncated,
     "unsqueeze": lambda x, axis: T.unsqueeze(x, axis),
     "split": lambda x, sections, axis: T.split(x, sections, axis),
     "split_with_num": lambda x, num, axis: T.split(x, num, axis),

@@ -31,7 +31,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
 from argosy import _defer
-from argosy._alias import alias_spec, held_spec
+from argosy._alias import alias_spec, held_spec, is_installed
 
 _ROOT = __name__.rpartition(".")[0]
 
@@ -171,7 +171,9 @@ def _load_hidden(package: str, child: str) -> None:
     spec = None if is_other else PathsFinder().find_spec(name, where)
     if spec is not None and isinstance(spec.loader, PathLoader):
         module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = sys.modules[name.replace(_ROOT, "paddle", 1)] = module
+        sys.modules[name] = module
+        if is_installed():
+            sys.modules[name.replace(_ROOT, "paddle", 1)] = module
         spec.loader.exec_module(module)
 
 

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
 import torch
+
+from argosy._release import VERSION
 
 __all__ = ["cuda", "cudnn", "nccl", "show", "xpu", "cinn", "hip"]
 
@@ -20,8 +20,8 @@ cinn_version = "False"
 
 
 def argosy_version() -> str:
-    """The version of the installed package."""
-    return metadata.version("argosy")
+    """The version of argosy."""
+    return VERSION
 
 
 def cuda() -> str:

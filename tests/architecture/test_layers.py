@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import paddle
+from argosy._release import VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,6 +38,12 @@ def test_every_exported_name_exists():
     ):
         for name in getattr(module, "__all__", ()):
             assert hasattr(module, name), f"{module.__name__}.{name}"
+
+
+def test_the_changelog_begins_with_the_version():
+    newest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest.group(1) in (VERSION, "Unreleased")
+    assert f"## {VERSION}\n" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_readme_commands_exist():

@@ -20,6 +20,7 @@ ALLOWED = {
     "argosy.distributed.fleet.base.distributed_strategy:DistributedStrategy": "made while imported",
     "argosy.distributed.fleet.base.topology:HybridCommunicateGroup": "made while imported",
     "argosy.distributed.fleet.fleet:Fleet": "made while imported",
+    "argosy.foundation.env:_descriptions": "made while imported",
     "argosy.foundation.process_state:_holders": "the list of all holders",
     "argosy.nn.layer.layers:HookRemoveHelper": "numbers of hooks, which only grow",
     "argosy.ops.training.adam_updates:_powers": "remembered results of a pure function",

@@ -21,13 +21,13 @@ BACKENDS = [
     ("shm", 3, PIECES),
     ("shm", 4, PIECES),
     ("gloo", 2, {}),
-    ("gloo", 3, {"checks": True}),
+    ("gloo", 3, {}),
     ("gloo", 4, {}),
 ]
 
 
 def _label(value: object) -> str:
-    return "pieces" if value == PIECES else "checks" if value else ""
+    return "pieces" if value == PIECES else ""
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,15 @@ SIDES = {
 }
 
 
+# the host of each rank; the last rank, which calls something else, is alone, first and last on its
+HOSTS = ("aab", "abb", "aba", "abc")
+
+
 @pytest.mark.parametrize("case", SIDES)
 @pytest.mark.parametrize(
-    ("kind", "options"), [("shm", {}), ("gloo", {"checks": True})], ids=["shm", "gloo-checks"]
+    ("kind", "options"),
+    [("shm", {}), ("gloo", {}), *[("hierarchical", {"hosts": hosts}) for hosts in HOSTS]],
+    ids=["shm", "gloo", *HOSTS],
 )
 def test_mismatch_shows_both_sides(pool, rendezvous, kind, options, case):
     messages = pool.run(

@@ -29,6 +29,7 @@ from support import leftovers  # noqa: E402
 
 # folders of tests with several processes, which mostly wait for each other
 SEVERAL = ("faults", "multiprocess")
+APART = ("clusters", "packaging")  # have targets of their own
 LIMIT_S = 1800.0
 
 
@@ -196,7 +197,7 @@ def run_side_by_side(seed: int, options: list[str]) -> tuple[int, list[Attack]]:
     others = [
         p.name
         for p in sorted(TESTS.iterdir())
-        if p.name not in SEVERAL and any(p.glob("**/test_*.py"))
+        if p.name not in (*SEVERAL, *APART) and any(p.glob("**/test_*.py"))
     ]
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)

@@ -21,9 +21,9 @@ from argosy.foundation.errors import ChildFailed
 from argosy.io import DataLoader, Dataset
 from argosy.io._dataloader import BatchIterator
 from argosy.reader import _parallel
-from argosy.runtime.launch.placement import RANK, Member
 from argosy.runtime.launch.process_pool import ProcessPool
 from argosy.runtime.launch.process_spec import ProcessSpec
+from argosy.runtime.launch.roster import RANK, Member
 from argosy.runtime.launch.spawn import start
 from argosy.static.parallel import thread_pool
 

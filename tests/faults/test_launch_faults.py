@@ -10,9 +10,9 @@ import sys
 import pytest
 
 from argosy.foundation.endpoints import bind_listener, parse
-from argosy.runtime.launch.placement import RANK, Member
 from argosy.runtime.launch.process_pool import ProcessPool
 from argosy.runtime.launch.process_spec import ProcessSpec
+from argosy.runtime.launch.roster import RANK, Member
 from support.launcher import (
     MARK,
     Launcher,

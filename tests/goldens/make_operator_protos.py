@@ -8,6 +8,7 @@ The first call writes ``static/files/paddle/operators.txt``; the second adds the
 given up later, which are read and not written.
 """
 
+import functools
 import json
 import re
 import sys
@@ -30,6 +31,7 @@ KINDS = """
 # Operators of gradients, of passes, of other devices and of several processes.
 LEFT_OUT = re.compile(
     r".*_grad|.*_grad2|.*_p|.*_xpu|.*_mkldnn|.*(fus|quant|push|pull|nccl|heter|hccl|bkcl).*|c_.*|"
+    r"view_.*|as_strided|tensor_unfold|"  # programs have no kernels for views
     r"(send|recv|partial|distributed|dist|fake|moe|listen|fetch_b|prefetch|checkpoint|gen)_?.*"
 )
 # What an operator has in each of its types, and what says how it runs.
@@ -64,7 +66,8 @@ def line(name, proto):
         kind = KINDS[attr.type]
         if not isinstance(value, (bool, int, float, str, list, type(None))):
             value = None
-        attrs.append(f"{attr.name}:{kind}{default(kind, value)}")
+        mark = "^" * getattr(attr, "support_tensor", False)
+        attrs.append(f"{attr.name}:{kind}{mark}{default(kind, value)}")
     known = {attr.name for attr in proto.attrs}
     attrs += [
         f"{key}:{kind_of(value)}~{default(kind_of(value), value)[1:]}"
@@ -77,11 +80,28 @@ def line(name, proto):
         if not getattr(s, "extra", False)
     ]
     outputs = [
-        s.name + "*" * s.duplicable + "?" * s.dispensable
+        s.name + "*" * s.duplicable + "?" * s.dispensable + "+" * getattr(s, "extra", False)
         for s in proto.outputs
-        if not getattr(s, "extra", False)
     ]
-    return "\t".join([name, " ".join(inputs), " ".join(outputs), *attrs])
+    version = versions().get(name, 0)
+    title = f"{name}@{version}" if version else name
+    return "\t".join([title, " ".join(inputs), " ".join(outputs), *attrs])
+
+
+@functools.lru_cache(maxsize=None)  # noqa: UP033  Paddle 1.8 runs on older Pythons
+def versions():
+    """The versions of types, as a saved program has them; 1.8.5 has none."""
+    try:
+        import paddle
+
+        paddle.enable_static()
+        x = paddle.static.data("x", [1])
+        data = paddle.static.serialize_program([x], [x + 1.0])
+        from paddle.base.proto import framework_pb2
+    except (AttributeError, ImportError):
+        return {}
+    pairs = framework_pb2.ProgramDesc.FromString(data).op_version_map.pair
+    return {pair.op_name: pair.op_version.version for pair in pairs}
 
 
 def extra_attrs(name):
@@ -108,7 +128,7 @@ def main():
     else:
         lines = PATH.read_text().splitlines()
         lines = [text for text in lines if not text.startswith("-")]
-        known = {text.split("\t")[0] for text in lines}
+        known = {text.split("\t")[0].partition("@")[0] for text in lines}
         lines += ["-" + line(n, protos[n]) for n in names if n not in known]
     PATH.write_text("\n".join(lines) + "\n")
     print(len(lines), "types,", PATH.stat().st_size // 1024, "KB")

@@ -103,6 +103,18 @@ def _sentiment(fluid, L):
     return {"words": (_ids(6, 1), [2, 3, 1])}, [L.fc(L.sequence_pool(hidden, "max"), 2)]
 
 
+def _roles(fluid, L):
+    words = L.data("words", [1], dtype="int64", lod_level=1)
+    scores = L.fc(L.embedding(words, [11, 4]), 3, act="tanh")
+    labels = L.data("labels", [1], dtype="int64", lod_level=1)
+    L.linear_chain_crf(scores, labels, param_attr=fluid.ParamAttr(name="moves"))
+    best = L.crf_decoding(scores, param_attr=fluid.ParamAttr(name="moves"))
+    return {"words": (_ids(6, 1), [2, 3, 1])}, [
+        L.sequence_pool(L.cast(best, "float32"), "sqrt"),
+        L.reverse(scores, 1),
+    ]
+
+
 def _loop(fluid, L):
     x = L.data("x", [4])
     i, n = L.fill_constant([1], "int64", 0), L.fill_constant([1], "int64", 3)
@@ -122,5 +134,6 @@ FLUID = {
     "digits": _digits,
     "clicks": _clicks,
     "sentiment": _sentiment,
+    "roles": _roles,
     "loop": _loop,
 }

@@ -5,16 +5,13 @@ ends: one launcher on each, one job.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 
 from support import models
-from support.hosts import ADDRESSES
+from support.hosts import ADDRESSES, start_launcher
 from support.job import joined_job, run_job
 
 SCRIPT = """
@@ -45,22 +42,6 @@ def parameters_after_training(rank: int, world_size: int) -> np.ndarray:
 def on_one_host(rank, world_size, *, meeting):
     with joined_job(rank, world_size, meeting):
         return parameters_after_training(rank, world_size)
-
-
-def start_launcher(host: str, folder: Path, token: str, *argv: str) -> subprocess.Popen[str]:
-    """On a host of its own: network, process numbers and /proc."""
-    path = os.pathsep.join(
-        [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")]
-    )
-    return subprocess.Popen(
-        ["ip", "netns", "exec", host, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
-         sys.executable, "-m", "paddle.distributed.launch", *argv],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, "ARGOSY_TOKEN": token, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )  # fmt: skip
 
 
 def token_shown_by(launcher: subprocess.Popen[str]) -> str:

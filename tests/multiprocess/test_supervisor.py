@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import re
+import signal
+import sys
+import time
+from dataclasses import replace
 
 import pytest
 
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.comm.store_server import StoreFailed
 from argosy.runtime.launch import supervisor as module
-from argosy.runtime.launch.placement import RANK, SERVER, WORKER, Member
 from argosy.runtime.launch.process_spec import Job, ProcessSpec, RestartRule
+from argosy.runtime.launch.roster import RANK, SERVER, WORKER, Member
 from argosy.runtime.launch.supervisor import Supervisor
 
 FOREVER = "while :; do sleep 1; done"
@@ -120,10 +124,112 @@ def test_a_job_that_cannot_be_completed_is_ended(run):
         run(process(FOREVER), missing)
 
 
-def test_who_does_not_end_when_asked_is_killed_and_named(run, monkeypatch):
-    monkeypatch.setattr(module, "_GRACE_S", 0.1)
+def test_who_does_not_end_when_asked_is_killed_and_named(run):
     stubborn = process(f"trap '' TERM; echo > ready; {FOREVER}")
     waiting = process("while [ ! -e ready ]; do :; done; rm ready; exit 5", rank=1)
-    outcome, said, _ = run(stubborn, waiting, shows_table=False)
+    outcome, said, _ = run(stubborn, waiting, shows_table=False, grace_s=0.1)
     assert outcome.exit_code == 5
     assert re.match(r"launch: rank 0 \(pid \d+\) did not end on SIGTERM and was killed\n", said)
+
+
+# -- jobs that are asked to save and to leave
+# --------------------------------------------------------------------------------------------------
+
+# a process that saves when it is asked; shells ignore for good what they began with, as SIGUSR1
+LOOP = """
+import os, signal, sys
+from argosy.foundation import notices
+def save(number, frame):
+    notices.tell(notices.SAVED, 6)
+    sys.exit(75)
+for number in (signal.SIGUSR1, signal.SIGTERM):
+    signal.signal(number, {handler})
+notices.tell(notices.LOOP, 1 << signal.SIGUSR1 | 1 << signal.SIGTERM)
+{act}
+while True:
+    signal.pause()
+"""
+
+
+def loop(act="", rank=0, handler="save", **fields):
+    text = LOOP.format(act=act, handler=handler)
+    return replace(process("", rank=rank, **fields), argv=(sys.executable, "-c", text))
+
+
+@pytest.mark.parametrize("name", ["SIGUSR1", "SIGTERM"])
+def test_a_signal_to_the_launcher_asks_all_that_can_save(run, name):
+    """Processes are signalled by themselves, not what they have started."""
+    outcome, said, _ = run(
+        loop(f"os.kill(os.getppid(), signal.{name})"), loop(rank=1), shows_table=False
+    )
+    assert (outcome.failed, outcome.exit_code, outcome.was_asked) == (None, 75, True)
+    assert said == (
+        f"launch: asked by {name} to save and to leave, within 10 s\n"
+        "launch: pre-empted: saved at step 6, exit 75"
+    )
+
+
+def test_a_process_that_leaves_by_itself_takes_the_others_along_and_is_not_started_again(run):
+    rule = RestartRule(after_signal=5, after_error=5)
+    outcome, said, _ = run(
+        loop("save(0, None)", restart=rule), loop(rank=1, restart=rule), shows_table=False
+    )
+    assert (outcome.failed, outcome.exit_code) == (None, 75)
+    assert "started again" not in said
+
+
+def test_who_does_not_save_in_time_is_killed(run):
+    outcome, said, _ = run(
+        loop("os.kill(os.getppid(), signal.SIGUSR1)", handler="lambda *_: None"),
+        shows_table=False,
+        grace_s=0.2,
+    )
+    assert (outcome.failed, outcome.exit_code) == (None, -signal.SIGUSR1)
+    assert said.endswith(
+        "launch: the workers have not saved within 0.2 s (--grace) and were killed; the last "
+        "complete checkpoint counts"
+    )
+
+
+def test_a_second_request_does_not_hurry_the_first(run):
+    """Schedulers signal a launcher directly and through its parent."""
+    asks = "os.kill(os.getppid(), signal.SIGTERM)\n" * 2
+    slowly = "lambda *_: (notices.tell('asked'), __import__('time').sleep(0.3), save(0, None))"
+    outcome, said, _ = run(loop(asks, handler=slowly), shows_table=False)
+    assert outcome.exit_code == 75, said
+
+
+def test_sigint_ends_a_job_that_is_saving(run):
+    asks = "os.kill(os.getppid(), signal.SIGTERM); os.kill(os.getppid(), signal.SIGINT)"
+    outcome, said, _ = run(loop(asks, handler="lambda *_: None"), shows_table=False, grace_s=60)
+    assert outcome.exit_code == -signal.SIGINT, said
+
+
+def test_sigterm_ends_a_job_that_cannot_save_as_ever(run):
+    outcome, said, _ = run(process(f"kill -TERM $PPID; {FOREVER}"), shows_table=False)
+    assert (outcome.exit_code, outcome.was_asked) == (-signal.SIGTERM, False)
+    assert said.startswith("launch: stopped (was killed by SIGTERM")
+
+
+def test_sigusr1_ends_nobody_and_is_kept_for_the_first_that_can_save(run):
+    asks = process("kill -USR1 $PPID; kill -USR1 $$; sleep 0.2; echo > asked")
+    waits = "import time\nwhile not os.path.exists('asked'): time.sleep(0.01)\n"
+    late = loop(rank=1)
+    late = replace(late, argv=(*late.argv[:2], f"import os\n{waits}{late.argv[2]}"))
+    outcome, said, _ = run(asks, late, shows_table=False)
+    assert outcome.exit_code == 75
+    assert said.splitlines()[0] == (
+        "launch: received SIGUSR1, but no process has a loop of fleet.auto_checkpoint so far; when "
+        "one begins it will be asked to save and to leave"
+    )
+
+
+def test_a_failure_ends_those_that_can_save_at_once(run, tmp_path):
+    """SIGTERM would be a request to them, which they cannot answer without the one that failed."""
+    ready = tmp_path / "ready"
+    deaf = loop(f"open({str(ready)!r}, 'w').close()", handler="lambda *_: None")
+    fails = process(f"while [ ! -e {ready} ]; do :; done; exit 5", rank=1)
+    begin_s = time.monotonic()
+    outcome, _, _ = run(deaf, fails, shows_table=False, grace_s=60)
+    assert outcome.exit_code == 5
+    assert time.monotonic() - begin_s < 30

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from argosy.runtime.launch.hosts import Host, Rendezvous
 from argosy.runtime.launch.machine import Machine
-from argosy.runtime.launch.placement import RANK, SERVER, WORKER, Member, Placement, place_ranks
-from argosy.runtime.launch.planners import collective, servers
+from argosy.runtime.launch.planners import collective, server_hosts, servers
 from argosy.runtime.launch.planners import round as rounds
+from argosy.runtime.launch.roster import RANK, SERVER, WORKER, Member, Roster, place_ranks
+from argosy.runtime.launch.servers.host import ServerHost
+from argosy.runtime.launch.servers.spec import PsSpec
 from argosy.runtime.launch.spec import LaunchSpec
 
 MEETING = Rendezvous("10.0.0.1:9", "token")
@@ -108,6 +110,48 @@ def members_of(hosts_of_roles):
     return tuple(members)
 
 
+# servers and workers of each host, and its --rank or -1
+SHARES = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-1, 9)).filter(
+        lambda share: share[0] + share[1] > 0
+    ),
+    min_size=1,
+    max_size=5,
+    unique_by=lambda share: share[2] if share[2] >= 0 else object(),
+).filter(lambda shares: all(sum(share[i] for share in shares) for i in range(2)))
+
+
+@given(SHARES)
+def test_hosts_that_have_met_agree_on_servers_and_workers(shares):
+    """Whoever looks, every process has one number and the host that brought it."""
+    hosts = [
+        ServerHost(
+            address=f"10.0.0.{n}",
+            asked_rank=rank,
+            num_hosts=len(shares),
+            servers=tuple(f"10.0.0.{n}:{1 + i}" for i in range(num_servers)),
+            workers=tuple(f"10.0.0.{n}:{9 + i}" for i in range(num_workers)),
+        )
+        for n, (num_servers, num_workers, rank) in enumerate(shares)
+    ]
+    assert server_hosts.are_all_there(hosts, PsSpec(), len(hosts))
+    assert not server_hosts.are_all_there(hosts[1:], PsSpec(), len(hosts))
+    rosters = [server_hosts.place(hosts, n, PsSpec(), MEETING) for n in range(len(hosts))]
+    [members] = {roster.members for roster in rosters}
+    for role, counts in ((SERVER, "servers"), (WORKER, "workers")):
+        found = [member for member in members if member.role == role]
+        assert [member.rank for member in found] == list(range(len(found)))
+        assert sorted(m.endpoint for m in found) == sorted(
+            endpoint for host in hosts for endpoint in getattr(host, counts)
+        )
+    for member in members:
+        host = hosts[member.host]
+        brought = host.servers if member.role == SERVER else host.workers
+        assert member.endpoint == brought[member.local_rank]
+    for number, roster in enumerate(rosters):
+        assert {member.host for member in roster.here} == {number}
+
+
 @given(HOSTS_OF_ROLES, st.integers(0, 3), MACHINES)
 def test_every_server_and_worker_is_started_once(hosts_of_roles, max_restart, machine):
     members = members_of(hosts_of_roles)
@@ -115,7 +159,7 @@ def test_every_server_and_worker_is_started_once(hosts_of_roles, max_restart, ma
     kept = {m.endpoint: 100 + m.rank for m in members if m.role == SERVER}
     files = servers.ServerFiles("/tmp/job", None, kept)
     jobs = [
-        servers.plan(spec, Placement(members, MEETING, host), machine, files)
+        servers.plan(spec, Roster(members, MEETING, host), machine, files)
         for host in {member.host for member in members}
     ]
     everyone = [process for job in jobs for process in job.processes]

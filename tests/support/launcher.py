@@ -23,14 +23,14 @@ MARK = "ARGOSY_TEST_MARK"  # a variable that all descendants of a launcher inher
 DEADLINE_S = 30.0
 
 
-def until(condition: Callable[[], Any], what: str) -> Any:
+def until(condition: Callable[[], Any], what: str, seconds: float = DEADLINE_S) -> Any:
     """Wait for ``condition`` to hold and return its value."""
-    deadline = time.monotonic() + DEADLINE_S
+    deadline = time.monotonic() + seconds
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < deadline, f"{what}: not within {DEADLINE_S:g} s"
+        assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
         time.sleep(0.01)
 
 

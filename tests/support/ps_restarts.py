@@ -186,8 +186,10 @@ def write_data(folder, number, num_samples=22):
     return str(path)
 
 
-def train_dataset(folder, mode="sync", num_passes=2):
-    """Two shuffled passes over a dataset of a program with two tables, batch norm and dropout."""
+def train_dataset(folder, mode="sync", num_passes=2, every=0, on_batch=lambda step: None):
+    """Two shuffled passes over a dataset of a program with two tables, batch norm and dropout; with
+    ``every``, a checkpoint after as many batches. ``on_batch`` is called before each.
+    """
     import paddle.distributed.fleet as fleet
     import torch
 
@@ -234,8 +236,11 @@ def train_dataset(folder, mode="sync", num_passes=2):
     dataset.set_filelist([write_data(folder, number)])
     dataset.load_into_memory()
     run = exe.run
+    if every:
+        loop = fleet.auto_checkpoint(str(folder / "ckpt"), every, model=main)
 
     def noting(program, feed=None, **kwargs):
+        on_batch(loop.num_steps if every else None)
         note(folder, number, *(np.asarray(feed[n]).reshape(-1).tolist() for n in "aby"))
         return run(program, feed=feed, **kwargs)
 

@@ -18,9 +18,9 @@ import pytest
 from argosy.runtime.launch.flags import FLAGS
 from argosy.runtime.launch.hosts import Host, Rendezvous
 from argosy.runtime.launch.machine import Machine
-from argosy.runtime.launch.placement import SERVER, WORKER, Member, Placement, place_ranks
 from argosy.runtime.launch.planners import collective, servers
-from argosy.runtime.launch.ps_tls import TlsFiles
+from argosy.runtime.launch.roster import SERVER, WORKER, Member, Roster, place_ranks
+from argosy.runtime.launch.servers.tls import TlsFiles
 from argosy.runtime.launch.spec import LaunchSpec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -163,7 +163,7 @@ def test_launch_reference_is_complete():
         collective.plan(spec, place_ranks([Host("a", -1, ("a:1",), ("0",))], meeting), machine),
         servers.plan(
             spec,
-            Placement(tuple(roles), meeting),
+            Roster(tuple(roles), meeting),
             machine,
             servers.ServerFiles("f", TlsFiles("root", "cert", "key")),
         ),

@@ -15,6 +15,7 @@ from argosy.foundation.errors import ConfigError
 from argosy.foundation.process_state import register
 from argosy.nn import SyncBatchNorm
 from argosy.runtime.comm.group import Group
+from argosy.runtime.comm.meeting import Meeting
 from argosy.runtime.comm.rendezvous import SERVED, connect
 from argosy.runtime.comm.session import Session, StoreEnded
 from argosy.runtime.parallel.totals import total
@@ -96,16 +97,25 @@ def default_group(call: str) -> Group:
 
 
 def meet(
-    master: str, rank: int, world_size: int, backend: str, timeout_s: float, address: str
+    master: str | Meeting,
+    rank: int,
+    world_size: int,
+    backend: str,
+    timeout_s: float,
+    address: str,
 ) -> Session:
-    """Join the other ranks in the job's store at ``master``.
+    """Join the other ranks in the job's store at ``master``, an address or how to learn it.
 
     Where rank 0 serves it, a rank that leaves a job and joins again may be faster than rank 0 and
     find the old store just before it ends: then it looks for the new one.
     """
     deadline = Deadline.after(timeout_s)
     while True:
-        store = connect(master, rank, deadline.remaining_s())
+        store = (
+            connect(master, rank, deadline.remaining_s())
+            if isinstance(master, str)
+            else master.connect(rank, deadline)
+        )
         try:
             return Session(
                 rank=rank,
@@ -123,3 +133,6 @@ def meet(
         except BaseException:
             store.close()
             raise
+        finally:
+            if rank == 0 and isinstance(master, Meeting):
+                master.adjourn()

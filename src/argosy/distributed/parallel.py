@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from argosy.distributed import surroundings
 from argosy.distributed.communication.group import is_initialized
 from argosy.distributed.job import default_group, job, meet
 from argosy.foundation import env
@@ -152,16 +153,18 @@ def init_parallel_env(nccl_config: Any = None) -> Group | None:
     backend = env.get("PADDLE_DISTRI_BACKEND", "auto")
     # an unknown name fails before anybody waits
     hosts.choose(backend, ["here", "here"], is_cuda=False)
+    meeting = surroundings.meeting()
+    address = surroundings.own_address(meeting) if meeting is not None else ""
     _check_settings(settings)
     if backend != "gloo" and defaults.device.type == "cuda":
         defaults.set_place(f"gpu:{settings.device_id}")
     session = meet(
-        _master(settings),
+        _master(settings) if meeting is None else meeting,
         settings.rank,
         settings.world_size,
         backend,
         settings.pg_timeout / 1000,
-        settings.current_endpoint.rpartition(":")[0] or "127.0.0.1",
+        address or settings.current_endpoint.rpartition(":")[0] or "127.0.0.1",
     )
     return job.enter(session)
 

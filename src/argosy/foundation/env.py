@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from argosy.foundation.errors import ConfigError
 
@@ -19,13 +19,34 @@ def home() -> str:
     return os.path.expanduser(os.environ.get("PADDLE_HOME", "~/.cache/paddle"))
 
 
+_TOLD = ("PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS", "PADDLE_PSERVERS_IP_PORT_LIST")
+_descriptions: list[Callable[[], None]] = []
+
+
+def describe_by(complete: Callable[[], None]) -> None:
+    """Ask ``complete`` for Paddle's variables of this process where no launcher of Paddle has set
+    them, before they are read.
+    """
+    _descriptions.append(complete)
+
+
+def describe() -> None:
+    """Complete the variables that say who this process is."""
+    # an operator of Kubernetes lists PADDLE_TRAINERS, and leaves the rest to be completed
+    if "PADDLE_TRAINERS" in os.environ or not any(name in os.environ for name in _TOLD):
+        for complete in _descriptions:
+            complete()
+
+
 def rank() -> int:
     """This process's number among the trainers, 0 where none is set."""
+    describe()
     return _integer("PADDLE_TRAINER_ID", 0)
 
 
 def world_size() -> int:
     """How many trainers there are, 1 where none is set."""
+    describe()
     return _integer("PADDLE_TRAINERS_NUM", 1)
 
 

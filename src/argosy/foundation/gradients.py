@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from argosy.foundation import torch_private as private
+
 _ATTRIBUTE = "_argosy_grad_home"
 
 
@@ -29,14 +31,14 @@ def will_accumulate(sink: Any) -> bool:
     ``autograd.grad``, which hands gradients out.
     """
     try:
-        return torch._C._will_engine_execute_node(sink)
+        return private.will_execute_node(sink)
     except RuntimeError:  # it is one of the inputs of autograd.grad
         return False
 
 
 def is_in_backward() -> bool:
     """Whether this thread is inside a backward."""
-    return torch._C._current_graph_task_id() != -1
+    return private.current_graph_task() != -1
 
 
 class GradHome:

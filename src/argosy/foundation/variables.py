@@ -56,6 +56,11 @@ SECTIONS: dict[str, tuple[Variable, ...]] = {
             "(`--master`)"),
         _row("ARGOSY_STORE_SERVED", "launcher", "0",
             "1: a launcher serves the store; else rank 0 does"),
+        _row("ARGOSY_LAUNCHER", "you", "",
+            "the launcher whose variables are believed, if several contradict each other; "
+            "`none`: nobody's (docs/launch.md)"),
+        _row("ARGOSY_MEETING", "argosy", "",
+            "how ranks that another launcher started tell each other where their store is"),
         _row("ARGOSY_TOKEN", "both", "", "secret of the job, at least 16 characters"),
         _row("ARGOSY_TOKEN_FILE", "you", "", "file with the secret, mode 0600 (`--token_file`)"),
         _row("XDG_CACHE_HOME", "you", "~/.cache",
@@ -105,6 +110,18 @@ SECTIONS: dict[str, tuple[Variable, ...]] = {
         _row("TRAINER_PORTS_NUM", "you", "", "how many of them each host has"),
         _row("PADDLE_GLOO_RENDEZVOUS PADDLE_GLOO_FS_PATH", "launcher", "",
             "set by `fleet.launch.launch_collective`, for scripts that read them"),
+        _row("ARGOSY_GRACE", "you", "10",
+            "seconds between the wish that processes end, or save and leave, and SIGKILL "
+            "(`--grace`)"),
+        _row("KUBEFLOW_TRAINER_SERVER_URL KUBEFLOW_TRAINER_SERVER_TOKEN "
+            "KUBEFLOW_TRAINER_SERVER_CA_CERT", "launcher", "",
+            "set by Kubeflow's Trainer v2: where loops of `auto_checkpoint` post how far they are, "
+            "and the files with the token and the certificate for it"),
+        _row("ARGOSY_REQUEUE_CODE", "both", "75",
+            "exit code of a job that has saved because a scheduler wants its place "
+            "(`--requeue_code`)"),
+        _row("ARGOSY_LAUNCHER_PIPE", "launcher", "",
+            "the pipe by which a process tells its launcher that it can save, and that it has"),
         _row("PADDLE_RUN_MODE", "you", "collective", "`collective` or `ps` (`--run_mode`)"),
         _row("PADDLE_SERVER_NUM PADDLE_TRAINER_NUM", "you", "",
             "servers and workers on this host (`--server_num`, `--trainer_num`)"),
@@ -141,6 +158,8 @@ SECTIONS: dict[str, tuple[Variable, ...]] = {
             "`fluid.incubate.fleet`"),
     ),
     "Files and tests": (
+        _row("ARGOSY_RUN_FOLDER", "launcher", "",
+            "folder of the run in Ray's storage, set by `argosy.ray.FleetTrainer`"),
         _row("PADDLE_HOME", "you", "~/.cache/paddle", "cache of `paddle.dataset`"),
         _row("ARGOSY_PIPE_IDLE_S", "you", "600",
             "seconds that the pipe command of a dataset may be silent"),

@@ -7,8 +7,10 @@ mode is always dynamic and ``enable_static`` says what is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from threading import Lock, get_ident
 from typing import Any
 
 from argosy.foundation.errors import InternalError, NotSupported
@@ -31,10 +33,12 @@ class _Switch:
 
     __slots__ = (
         "_load",
+        "_lock",
         "_new_parameter",
         "_new_variable",
         "_on_disable",
         "_on_enable",
+        "_owner",
         "_repeat",
         "_startup_seed",
         "is_static",
@@ -42,8 +46,10 @@ class _Switch:
     )
 
     def __init__(self) -> None:
-        self.is_static = False
+        self.is_static = False  # whether what is called is recorded; read at every layer and step
+        self._owner: int | None = None  # the only thread that records, if there is one
         self.lasting: ExitStack | None = None  # a guard of dygraph, open until static mode
+        self._lock = Lock()
         self._load: Callable[[], object] | None = None
         self._on_enable: Callable[[], None] | None = None
         self._on_disable: Callable[[], None] | None = None
@@ -51,6 +57,28 @@ class _Switch:
         self._new_variable: Callable[..., Any] | None = None
         self._startup_seed: Callable[[], int] | None = None
         self._repeat: Callable[..., Any] | None = None
+
+    @contextlib.contextmanager
+    def recording_here(self) -> Iterator[None]:
+        """Record in this thread; others go on as they were. One thread at a time."""
+        if self.is_static:
+            yield
+            return
+        with self._lock:
+            self._owner = get_ident()
+            self.__class__ = _OwnedSwitch
+            try:
+                self.enable()
+                yield
+            finally:
+                self.disable()
+                self.__class__ = _Switch
+                self._owner = None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether another thread than this one records."""
+        return self._owner is not None and self._owner != get_ident()
 
     def install(
         self,
@@ -132,6 +160,25 @@ class _Switch:
         if self.is_static and self._on_disable is not None:
             self._on_disable()
         self.is_static = False
+
+
+_held = _Switch.__dict__["is_static"]  # the value itself, whoever asks
+
+
+class _OwnedSwitch(_Switch):
+    """The switch while one thread records: all others are told that nothing is recorded. A class of
+    its own, because the answer is a plain attribute at all other times.
+    """
+
+    __slots__ = ()
+
+    @property
+    def is_static(self) -> bool:
+        return bool(_held.__get__(self)) and self._owner == get_ident()
+
+    @is_static.setter
+    def is_static(self, value: bool) -> None:
+        _held.__set__(self, value)
 
 
 switch = _Switch()

@@ -148,7 +148,7 @@ def _by_index(call: str, datasets: Iterable[Dataset[Any]]) -> list[Dataset[Any]]
     if not parts:
         raise BadArgument(f"{call}: input datasets should not be empty")
     if any(isinstance(part, IterableDataset) for part in parts):
-        raise BadArgument(f"{call} does not support paddle.io.IterableDataset")
+        raise BadArgument(f"{call} does not support IterableDataset")
     return parts
 
 

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch.utils.data import IterableDataset as TorchIterableDataset
-from torch.utils.data._utils import worker as torch_worker
 
+from argosy.foundation import torch_private as private
+from argosy.foundation.preemption import shield_child
 from argosy.foundation.process_state import Held
 from argosy.io._collate import map_leaves
 from argosy.tensor.engine import defaults, to_raw, wrap
@@ -74,6 +75,7 @@ class Start:
         self.worker_init_fn = worker_init_fn
 
     def __call__(self, worker_id: int) -> None:
+        shield_child()
         _info.value = WorkerInfo(worker_id, self.num_workers, self.dataset, self.base_seed)
         _shorten_sockets()
         defaults.set_place("cpu")
@@ -114,7 +116,7 @@ def worker_loop(
     given back at once, so ``shm_cache_size`` changes nothing.
     """
     is_stream = bool(dataset_kind)
-    torch_worker._worker_loop(
+    private.data_worker_loop()(
         dataset_kind,
         Stream(dataset) if is_stream else dataset,
         indices_queue,

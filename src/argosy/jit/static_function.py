@@ -25,6 +25,7 @@ from argosy.jit.program_cache import ProgramCache
 from argosy.jit.state import state
 from argosy.nn import Layer
 from argosy.static.ir.operator import leaves
+from argosy.static.ir.variable import NoBackward
 from argosy.static.record.data import InputSpec
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import Tensor, current_mode
@@ -52,7 +53,7 @@ class StaticFunction:
     """A function, or a method of a Layer, that is recorded and run as a program.
 
     With ``full_graph=False``, what cannot be recorded is run eagerly instead, and a warning says
-    why.
+    why. A function that calls ``backward()`` is run eagerly either way.
     """
 
     def __init__(
@@ -184,12 +185,18 @@ class StaticFunction:
         found = self._cache.find(key)
         if found is not None:
             return found
-        if self._full_graph:
-            return self._recorded(key, *self._spec.args_to_input_spec(args, kwargs))
         try:
             program = self._recorded(key, *self._spec.args_to_input_spec(args, kwargs))
-            return program if program.size >= state.min_graph_size else None
+            is_worth_it = self._full_graph or program.size >= state.min_graph_size
+            return program if is_worth_it else None
+        except NoBackward:
+            # A step of training: gradients, updates and what they keep are the eager ones.
+            self._runs_eagerly = True
+            logger.info("%s calls backward() and is run eagerly.", self._function)
+            return None
         except Exception as error:
+            if self._full_graph:
+                raise
             self._runs_eagerly = True
             logger.warning(
                 "%s is run eagerly, because it cannot be recorded as one program: %s. "

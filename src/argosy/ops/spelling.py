@@ -4,17 +4,18 @@ An op says them where it is defined, one text per type, in the order of its own 
 
     types=("conv2d(Input, Filter, -, strides, paddings:padding, dilations, groups) -> Output",)
 
-A word with a capital is a slot, any other an attribute; ``shape/ShapeTensorList`` is an attribute
+A word with a capital is a slot, any other an attribute; ``/x`` is a slot and ``@Axis`` an attribute
+whatever they begin with; ``shape/ShapeTensorList`` is an attribute
 or, where variables stand in it, that slot; a third word is the slot of one variable with all of it,
 as in ``shape/ShapeTensorList/ShapeTensor``; ``-`` has no word, ``-'none'`` none and always this
 value. ``name:kind`` says how values differ
 (``KINDS``). ``name=value`` behind the parameters is an attribute that the type always has with this
 value here; of several ops of one type it tells which is meant. ``name~value`` is one that computes
 nothing here: written so, and read whatever it is. ``name=dtype(X)`` is the dtype of what that slot
-takes. Behind the arrow are the slots of the results, ``Out*`` for all of them or all but the first,
-``MeanOut=mean`` for one that is a parameter changed in place, and then those that only Paddle's own
-gradients read. What is left out is ``x`` -> ``X`` for slots, the parameter's own name for
-attributes, ``Out``.
+takes, ``name=shape(X)`` its shape. Behind the arrow are the slots of the results, ``Out*`` for all
+of them or all but the first, ``MeanOut=mean`` for one that is a parameter changed in place, and
+then those that only Paddle's own gradients read. What is left out is ``x`` -> ``X`` for slots, the
+parameter's own name for attributes, ``Out``.
 
 The same words serve both ways: what scripts read from an operator, and what an operator that is
 given in Paddle's words computes.
@@ -36,7 +37,7 @@ from argosy.foundation import dtypes
 from argosy.foundation.errors import InternalError
 
 _COMMA = re.compile(r",(?![^\[]*\])")  # but none inside of a list
-_DTYPE = re.compile(r"dtype\((\w+)\)")
+_OF_SLOT = re.compile(r"(dtype|shape)\((\w+)\)")
 _VALUE = re.compile(r"\s*(\w+)\s*([=~])\s*(.+)", re.DOTALL)
 _TEXT = re.compile(r"(\w+)(?:\((.*)\))?(?:\s*->\s*([\w*=, ]+))?", re.DOTALL)
 
@@ -69,7 +70,7 @@ class Spelling(NamedTuple):
     type: str
     words: dict[str, Word]
     constants: dict[str, Any]
-    dtypes: dict[str, str]  # slots by the attributes that are the dtypes of what they take
+    of_slots: dict[str, tuple[str, str]]  # attributes that tell the "dtype" or "shape" of a slot
     outputs: tuple[str, ...]
     changed: dict[str, str]  # output slots by the parameters that are changed in place
     is_list: bool
@@ -153,8 +154,8 @@ def parsed(text: str, params: tuple[str, ...]) -> Spelling:
     return Spelling(
         kind,
         own | rest,
-        {name: ast.literal_eval(value) for name, value in extra if not _DTYPE.match(value)},
-        {name: match[1] for name, value in extra if (match := _DTYPE.match(value))},
+        {name: ast.literal_eval(value) for name, value in extra if not _OF_SLOT.match(value)},
+        {name: (m[1], m[2]) for name, value in extra if (m := _OF_SLOT.match(value))},
         tuple(name.rstrip("*") for name in outputs),
         changed,
         found[0].endswith("*"),
@@ -169,8 +170,8 @@ def _word(text: str, parameter: str) -> Word:
     name, _, kind = text.partition(":")
     if kind not in KINDS:
         raise InternalError(f"{text!r}: there are the kinds {sorted(KINDS)}")
-    attr, slot, whole = (*name.split("/"), "", "")[:3]
-    if attr[:1].isupper():
+    attr, slot, whole = (*name.removeprefix("@").split("/"), "", "")[:3]
+    if attr[:1].isupper() and not name.startswith("@"):
         return Word(slot, attr, kind)
     return Word(attr, slot or parameter[:1].upper() + parameter[1:], kind, whole)
 
@@ -271,6 +272,19 @@ def _axis(name: str, attrs: Mapping[str, Any]) -> list[int] | None:
     return None if attrs.get("asvector") else [attrs[name]]
 
 
+def _scanned(name: str, value: Any) -> dict[str, Any]:
+    return {name: -1 if value is None else value, "flatten": value is None}
+
+
+def _scan_axis(name: str, attrs: Mapping[str, Any]) -> int | None:
+    return None if attrs.get("flatten") else attrs[name]
+
+
+def _first(value: Any) -> Any:
+    items = _listed(value)
+    return items[0] if items else None
+
+
 def _spelled(name: str, value: Any) -> dict[str, Any]:
     """A number, and its text: the number alone has 32 bits in files."""
     return {
@@ -321,6 +335,13 @@ KINDS: dict[str, Kind] = {
         lambda value: -1 if value is None else dtypes.Code(value),
         lambda value: None if value in (-1, None) else _dtype(value),
     ),
+    "flat": Kind(_scanned, _scan_axis),
+    "single": _each(_listed, lambda value: _first(value) or 0),
+    "maybe": _each(_listed, _first),
+    "count": Kind(_plain, lambda name, attrs: attrs[name]),  # of int32 where it is a variable
+    "text": _each(str, float),
+    "not": _each(lambda value: not value, lambda value: not value),
+    "nine": _each(lambda value: 9 if value is None else value, lambda v: None if v == 9 else v),
     "NCHW": _layout("NCHW", "NHWC"),
     "NCDHW": _layout("NCDHW", "NDHWC"),
     "gelu": _each(lambda value: value == "tanh", lambda value: "tanh" if value else "none"),

@@ -82,6 +82,13 @@ class OptimizerFacts:
     def clip(self, clip: Any) -> None:
         self._grad_clip = clip
 
+    def without_clip(self) -> Any:
+        """This optimizer, with all its state in common, but for the clip: it has none."""
+        kind = type(self)
+        twin: Any = object.__new__(type(kind.__name__, (kind,), {"clip": property(lambda _: None)}))
+        twin.__dict__ = self.__dict__
+        return twin
+
     @property
     def rate(self) -> Any:
         """The learning rate as it was given: a number, a scheduler, or a variable."""

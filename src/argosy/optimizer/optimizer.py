@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters, UsageError
 from argosy.framework.mode import switch
 from argosy.nn.clip import ClipGradBase
@@ -205,7 +206,7 @@ class Optimizer(Appending, OptimizerFacts):
         # Three times cheaper than entering torch.no_grad(), in a call that small models make
         # thousands of times a second.
         was_enabled = torch.is_grad_enabled()
-        torch._C._set_grad_enabled(False)
+        private.set_grad_enabled(False)
         try:
             if self._has_groups:
                 for index, group in enumerate(self._param_groups):
@@ -213,7 +214,7 @@ class Optimizer(Appending, OptimizerFacts):
             else:
                 self._step_group(0, self._param_groups, _NO_OPTIONS, self._grad_clip, lr)
         finally:
-            torch._C._set_grad_enabled(was_enabled)
+            private.set_grad_enabled(was_enabled)
 
     def _step_group(
         self, index: int, params: Iterable[Tensor], options: Options, clip: Any, lr: float

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import UsageError
 from argosy.ops.table import Op
 from argosy.optimizer.state import LOW_PRECISION, Clock, ParamState
@@ -157,7 +158,7 @@ class EagerGroup(UpdateGroup):
 
     def give_back(self, work: list[torch.Tensor]) -> None:
         if not self.is_direct:
-            torch._foreach_copy_(self.params, work)
+            private.foreach_copy_(self.params, work)
 
     def fitted(self, grads: list[torch.Tensor], work: list[torch.Tensor]) -> list[torch.Tensor]:
         dtype = work[0].dtype

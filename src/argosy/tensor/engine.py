@@ -24,6 +24,7 @@ from argosy.tensor._core.tensor import (
     apply,
     current_mode,
     execute,
+    execute_beside,
     pop_mode,
     push_mode,
     rewrap,
@@ -33,8 +34,9 @@ from argosy.tensor._core.tensor import (
 
 __all__ = [
     "Mode", "Parameter", "Shape", "SumOrder", "Tensor", "apply", "axes", "check_writable",
-    "current_mode", "defaults", "describe", "execute", "explain", "explain_backward",
-    "first_generation", "float_dtype", "get_default_dtype", "make_inplace", "pop_mode",
+    "current_mode", "defaults", "describe", "execute", "execute_beside", "explain",
+    "explain_backward", "first_generation", "float_dtype", "get_default_dtype", "make_inplace",
+    "pop_mode",
     "push_mode", "replace", "rewrap", "set_default_dtype", "set_value", "store", "to_raw",
     "unary", "unique_name", "unwrap", "wrap",
 ]  # fmt: skip

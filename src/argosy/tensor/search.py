@@ -36,7 +36,10 @@ def _arg_extreme(op: Op, doc: str) -> Any:
         wanted = torch.int64 if dtype == "int64" else to_torch(dtype)
         if wanted not in (torch.int32, torch.int64):
             raise UsageError(f"{op.name}: dtype must be int32 or int64, but received {dtype}")
-        return apply(op, x, axes(axis, op.name), keepdim, wanted)
+        along = axes(axis, op.name)
+        if isinstance(axis, Tensor) and along.__class__ is list:
+            [along] = along  # of shape [1]
+        return apply(op, x, along, keepdim, wanted)
 
     return _dress(face, op.name, doc)
 

@@ -165,6 +165,16 @@ def test_a_parameter_may_be_made_by_its_shape():
         paddle.base.framework.EagerParamBase(shape=[-1], dtype="float32")
 
 
+def test_what_a_parameter_is_told_of_its_training_counts():
+    made = paddle.base.framework.EagerParamBase(
+        shape=[2], dtype="float32", lod_level=0, optimize_attr={"learning_rate": 0.5}
+    )
+    made.value().get_tensor().set(np.ones(2, "float32"), paddle.CPUPlace())
+    made.sum().backward()
+    paddle.optimizer.SGD(0.1, parameters=[made]).step()
+    np.testing.assert_allclose(made.numpy(), 0.95, rtol=1e-6)
+
+
 def test_copy_takes_over_another_shape():
     x = paddle.ones([4, 2])
     x.stop_gradient = False

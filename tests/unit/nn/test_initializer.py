@@ -248,3 +248,14 @@ def test_a_seed_leaves_the_process_generator_alone():
 def test_diagonal_of_uniform_is_not_supported():
     with pytest.raises(NotImplementedError, match="diag_num"):
         I.UniformInitializer(diag_num=2, diag_step=3)
+
+
+def test_the_parts_of_a_complex_parameter_share_a_normal_distribution():
+    paddle.seed(3)
+    drawn = paddle.create_parameter(
+        SHAPE, "complex64", default_initializer=I.Normal(2.0 + 2.0j, 3.0)
+    ).numpy()
+    for part in (drawn.real, drawn.imag):
+        check_moments(part.astype("float64"), 2.0, 3.0 / math.sqrt(2))
+    with pytest.raises(ValueError, match="parts of a complex mean must be equal"):
+        I.Normal(0.1 + 0.2j)

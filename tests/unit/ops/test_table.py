@@ -187,6 +187,6 @@ def test_every_call_of_a_fused_update_kernel_is_in_an_op_that_says_so():
     callers = {
         name
         for name in IN_PLACE
-        if any("torch._fused_" in text for text in sources(table.get(name).fn))
+        if any("private.fused_" in text for text in sources(table.get(name).fn))
     }
     assert callers == {n for n in table.names() if table.get(n).traits.is_fused}

@@ -265,3 +265,27 @@ def test_an_optimizer_applies_the_gradients_of_what_a_program_ends_in():
     np.testing.assert_allclose(run(w)[0], [0.0, 0.0])
     with pytest.raises(TypeError, match="expected a Program and an Optimizer"):
         paddle.autograd.backward_mode.gradients_with_optimizer(sgd, sgd)
+
+
+def test_gradients_end_at_a_result_of_which_they_are_wanted():
+    """Nothing flows through ``zeros_like``, but the script asks for gradients of its result."""
+    main = paddle.static.Program()
+    with paddle.static.program_guard(main):
+        x = paddle.static.data("x", [2])
+        x.stop_gradient = False
+        y = x * x
+        seed = paddle.zeros_like(y)
+        seed.stop_gradient = False
+        [first] = paddle.static.gradients(y, x, seed)
+        [second] = paddle.static.gradients(first, seed, paddle.ones([2]))
+    got = paddle.static.Executor().run(
+        main, feed={"x": np.array([1.0, 3.0], "float32")}, fetch_list=[first, second]
+    )
+    assert [value.tolist() for value in got] == [[0.0, 0.0], [2.0, 6.0]]
+
+
+def test_data_is_declared_only_while_programs_are_recorded():
+    paddle.disable_static()
+    with pytest.raises(AssertionError, match=r"call paddle.enable_static\(\) first"):
+        paddle.static.data("a", [2, 25])
+    paddle.enable_static()

@@ -45,3 +45,15 @@ def test_what_there_is_not_is_told():
         _ = _C_ops.nothing_like_it
     with pytest.raises(ValueError, match="expected tensors for"):
         _C_ops.sqrt(paddle.ones([1]), 3.0)
+
+
+def test_truncated_numbers_keep_the_bounds_of_either_version():
+    def draw(*bounds):
+        call = _C_ops.truncated_gaussian_random
+        return call([4000], 1.0, 2.0, 7, *bounds, paddle.float32, paddle.CPUPlace()).numpy()
+
+    wide, narrow = draw(), draw(0.5, 1.5)
+    assert -3.0 <= wide.min() < -2.5
+    assert 4.5 < wide.max() <= 5.0
+    assert 0.5 <= narrow.min() < 0.55
+    assert 1.45 < narrow.max() <= 1.5

@@ -49,7 +49,8 @@ def get_cloud_cluster(
         )
     endpoints = _endpoints(node_ips, len(devices_per_proc), args_port)
     cluster, _ = get_cluster(node_ips, env.get("POD_IP"), endpoints, device_mode, devices_per_proc)
-    return cluster, cluster.pods[env.rank()]
+    # the number of this host: nobody has been started on it yet
+    return cluster, cluster.pods[env.integer("PADDLE_TRAINER_ID", 0)]
 
 
 def _endpoints(node_ips: list[str], per_host: int, args_port: int | None) -> list[list[str]]:

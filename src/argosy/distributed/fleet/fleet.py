@@ -622,7 +622,11 @@ class Fleet:
         see the same directory.
 
         With parameter servers the tables are saved too; workers call it after ``init_worker``. A
-        worker that is started again goes on at the batch at which it was.
+        worker that is started again goes on at the batch at which it was. With the model alone,
+        batches of ``train_from_dataset`` are steps.
+
+        SIGUSR1 and SIGTERM to any process of the job have its loops save after the step under way
+        and exit with the code that asks a scheduler to start the job again.
 
         Example:
             >>> import tempfile

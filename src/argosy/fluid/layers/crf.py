@@ -11,7 +11,7 @@ from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops.sequences import crf as ops
 from argosy.static.nn.layer import layer_call
-from argosy.static.nn.sequence_lod import lod_variables
+from argosy.static.nn.sequence_lod import lod_variables, with_sequences
 from argosy.static.record.recorder import default_main_program
 from argosy.tensor.engine import Tensor, apply
 
@@ -49,10 +49,8 @@ def crf_decoding(input: Any, param_attr: Any, label: Any = None, length: Any = N
         inside = inside < T.reshape(length, [-1, 1])
         is_right = T.equal(path, T.reshape(label, path.shape))
         return T.cast(T.logical_and(is_right, inside), "int64")
-    x, lengths = _padded("crf_decoding", input)
-    [offsets] = lod_variables(input)
-    best = apply(ops.crf_decoding, x, transition, lengths)
-    path = T.unsqueeze(apply(ops.rows_from_padded, best, offsets, input), [1])
+    _levels("crf_decoding", input)
+    path = with_sequences("crf_decoding", ops.crf_decoding_of_rows, input, transition)
     if label is not None:
         path = T.cast(T.equal(path, T.reshape(label, [-1, 1])), "int64")
     path.lod_names = input.lod_names

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError
+from argosy.framework.mode import switch
 from argosy.nn.functional.window import is_channel_last
 from argosy.ops.nn import dropout as ops
 from argosy.tensor.engine import Tensor, apply, replace
@@ -25,15 +26,16 @@ def dropout(
     is divided by ``1 - p``; with "downscale_in_infer" the output is multiplied by ``1 - p`` outside
     training instead.
     """
-    if isinstance(p, Tensor):
+    is_variable = isinstance(p, Tensor) and switch.is_static
+    if isinstance(p, Tensor) and not is_variable:
         p = float(p)
-    if not isinstance(p, (int, float)):
+    if not is_variable and not isinstance(p, (int, float)):
         raise DtypeError(
             f"dropout: p argument should be a number or Tensor, but received {type(p).__name__}"
         )
-    if p == 0:
+    if not is_variable and p == 0:
         return x
-    if not 0 < p <= 1:
+    if not is_variable and not 0 < p <= 1:
         raise UsageError(f"dropout: p argument should between 0 and 1, but received {p}")
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise UsageError(

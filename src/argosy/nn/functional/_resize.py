@@ -203,7 +203,12 @@ def pad(
         pairs = _pairs_of_all_axes(amounts, rank, pad_from_left_axis)
     else:
         pairs = _pairs_of_spatial_axes(amounts, rank, data_format)
-    return apply(vision_ops.pad, x, pairs, mode, float(value))
+    return apply(vision_ops.pad, x, pairs, mode, _setting(value))
+
+
+def _setting(value: Any) -> Any:
+    """A number; in a program it may be a variable."""
+    return value if isinstance(value, Tensor) and switch.is_static else float(value)
 
 
 def _amounts(pad: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import torch
 
-from argosy.foundation.errors import BadArgument
+from argosy.foundation.errors import BadArgument, UsageError
 from argosy.nn.initializer._base import HALF, Initializer, Plan, require
 from argosy.ops.array import initialization as ops
 
@@ -36,10 +36,18 @@ class Uniform(Initializer):
 
 
 class Normal(Initializer):
-    """Draw from a normal distribution."""
+    """Draw from a normal distribution. The two parts of a complex parameter are drawn around the
+    same ``mean``, so that a complex one must have equal parts.
+    """
 
-    def __init__(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> None:
+    def __init__(self, mean: complex = 0.0, std: float = 1.0, name: str | None = None) -> None:
         require("Normal", mean=mean, std=std)
+        if isinstance(mean, complex):
+            if mean.real != mean.imag:
+                raise UsageError(
+                    f"Normal: the parts of a complex mean must be equal, but it is {mean}"
+                )
+            mean = mean.real
         self._mean = mean
         self._std_dev = std
 

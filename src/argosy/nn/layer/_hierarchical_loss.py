@@ -86,8 +86,8 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
             or cutoffs[-1] > n_classes - 1
         ):
             raise UsageError(
-                "AdaptiveLogSoftmaxWithLoss: cutoffs should be unique, positive integers in "
-                "increasing order, each between "
+                "AdaptiveLogSoftmaxWithLoss: cutoffs should be a sequence of unique, positive "
+                "integers in increasing order, each between "
                 f"1 and n_classes - 1 = {n_classes - 1}, but received {cutoffs}"
             )
         self.in_features = in_features

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import UsageError
 from argosy.ops.training import clipping as ops
 from argosy.tensor.engine import Tensor, wrap
@@ -54,7 +55,7 @@ def clip_grad_norm_(
     if not grads:
         return wrap(torch.tensor(0.0))
     total = torch.linalg.vector_norm(
-        torch.stack(torch._foreach_norm([ops.values_of(g) for g in grads], order)), order
+        torch.stack(private.foreach_norm([ops.values_of(g) for g in grads], order)), order
     )
     if error_if_nonfinite and not bool(total.isfinite()):
         raise NonFiniteNorm(

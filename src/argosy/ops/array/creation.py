@@ -69,7 +69,7 @@ def arange(
     return torch.arange(first, last, stride, dtype=dtype, device=device)
 
 
-@op("linspace")
+@op("linspace", types=("linspace(start/Start, stop/Stop, num/Num:count, dtype:dtype)",))
 def linspace(
     start: Any, stop: Any, num: Any, dtype: torch.dtype, device: torch.device | None = None
 ) -> Tensor:
@@ -80,7 +80,7 @@ def linspace(
     return torch.linspace(first, last, count, dtype=torch.float64, device=device).to(dtype)
 
 
-@op("logspace")
+@op("logspace", types=("logspace(start/Start, stop/Stop, num/Num:count, base/Base, dtype:dtype)",))
 def logspace(
     start: Any,
     stop: Any,
@@ -160,14 +160,14 @@ def triu(x: Tensor, diagonal: int = 0) -> Tensor:
     return torch.triu(_at_least_matrix(x, "triu"), diagonal)
 
 
-@op("tril_indices")
+@op("tril_indices", types=("tril_indices(rows, cols, offset, dtype:dtype) -> out",))
 def tril_indices(
     row: int, col: int, offset: int, dtype: torch.dtype, device: torch.device | None = None
 ) -> Tensor:
     return torch.tril_indices(row, col, offset, dtype=dtype, device=device or torch.device("cpu"))
 
 
-@op("triu_indices")
+@op("triu_indices", types=("triu_indices(row, col, offset, dtype:dtype) -> out",))
 def triu_indices(
     row: int, col: int, offset: int, dtype: torch.dtype, device: torch.device | None = None
 ) -> Tensor:

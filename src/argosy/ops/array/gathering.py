@@ -13,6 +13,7 @@ from torch import Tensor
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, OutOfRange, RankError, UsageError
+from argosy.ops import rearrangement
 from argosy.ops.array.manipulation import slices
 from argosy.ops.array.shape import axis_in, ints, require_equal_dtypes
 from argosy.ops.table import define, op
@@ -59,6 +60,7 @@ def _select(x: Tensor, axis: int, index: Tensor) -> Tensor:
     precision=Precision.GRAY,
     rows=Rows.OTHER,
     types=("gather(X, Index, axis/Axis, overwrite~True)",),
+    file_parts=rearrangement.from_front("gather"),
 )
 def gather(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
     axis = axis_in(axis, x.ndim, "gather")
@@ -100,7 +102,7 @@ def index_sample(x: Tensor, index: Tensor) -> Tensor:
     return torch.gather(x, 1, index.long())
 
 
-@op("take", rows=Rows.OTHER)
+@op("take", rows=Rows.OTHER, file_parts=rearrangement.take)
 def take(x: Tensor, index: Tensor, mode: str = "raise") -> Tensor:
     size = x.numel()
     index = index.long()
@@ -130,7 +132,12 @@ def _along(x: Tensor, index: Tensor, axis: int, broadcast: bool, call: str) -> t
     return _from_front(index.long(), x.shape[axis] if x.ndim else 1), axis
 
 
-@op("take_along_axis", rows=Rows.OTHER)
+@op(
+    "take_along_axis",
+    types=("take_along_axis(Input, Index, @Axis, -False) -> Result",),
+    rows=Rows.OTHER,
+    file_parts=rearrangement.take_along_axis,
+)
 def take_along_axis(x: Tensor, index: Tensor, axis: int, broadcast: bool = True) -> Tensor:
     index, axis = _along(x, index, axis, broadcast, "take_along_axis")
     return torch.gather(x, axis, index)
@@ -146,7 +153,11 @@ _REDUCTIONS = {
 }
 
 
-@op("put_along_axis")
+@op(
+    "put_along_axis",
+    types=("put_along_axis(Input, Index, Value, @Axis, @Reduce, @Include_self, -False) -> Result",),
+    file_parts=rearrangement.put_along_axis,
+)
 def put_along_axis(
     x: Tensor,
     index: Tensor,
@@ -205,7 +216,7 @@ def scatter_nd(index: Tensor, updates: Tensor, shape: Any) -> Tensor:
     return scatter_nd_add.fn(updates.new_zeros(ints(shape)), index, updates)
 
 
-@op("index_add")
+@op("index_add", types=("index_add(X, Index, axis, AddValue, -1.0)",))
 def index_add(x: Tensor, index: Tensor, axis: int, value: Tensor, alpha: float = 1) -> Tensor:
     axis = axis_in(axis, x.ndim, "index_add")
     return torch.index_add(x, axis, _from_front(index, x.shape[axis]), value, alpha=alpha)
@@ -219,13 +230,13 @@ def index_fill(x: Tensor, index: Tensor, axis: int, value: Any) -> Tensor:
     return torch.index_fill(x, axis, _from_front(index.long(), x.shape[axis]), value)
 
 
-@op("index_put")
+@op("index_put", types=("index_put(/x, /indices, /value, accumulate) -> out",))
 def index_put(x: Tensor, indices: list[Tensor], value: Tensor, accumulate: bool = False) -> Tensor:
     require_equal_dtypes([x, value], "index_put")
     return torch.index_put(x, tuple(indices), value, accumulate)
 
 
-@op("masked_fill")
+@op("masked_fill", file_parts=rearrangement.masked_fill)
 def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     mask = mask.bool()
     if isinstance(value, Tensor):

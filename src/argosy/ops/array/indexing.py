@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from argosy.ops import rearrangement
 from argosy.ops.array.manipulation import slice_axes
 from argosy.ops.table import op
 from argosy.ops.traits import Precision, Record, Rows
@@ -42,7 +43,7 @@ def _slice_parts(record: Record, x: Any, index: tuple[Any, ...]) -> Any:
     return record(slice_axes, x, axes, starts, ends, dropped) if axes else NotImplemented
 
 
-@op("getitem", rows=Rows.KEPT_IF_ALONE, parts=_slice_parts)
+@op("getitem", rows=Rows.KEPT_IF_ALONE, parts=_slice_parts, file_parts=rearrangement.getitem)
 def getitem(x: Tensor, index: tuple[Any, ...]) -> Tensor:
     flipped, index = _without_negative_steps(x, index)
     return (x.flip(flipped) if flipped else x)[index]

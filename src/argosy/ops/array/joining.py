@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from argosy.foundation.errors import UsageError
+from argosy.ops import composition, rearrangement
 from argosy.ops.array.shape import axis_in, ints, require_equal_dtypes
 from argosy.ops.table import define, op
 from argosy.ops.traits import Precision, Rows
@@ -54,7 +55,12 @@ def block_diag(inputs: list[Tensor]) -> Tensor:
     return torch.block_diag(*inputs)  # type: ignore[no-untyped-call]
 
 
-@op("split", precision=Precision.GRAY, types=("split(X, num:sections, axis/AxisTensor) -> Out*",))
+@op(
+    "split",
+    precision=Precision.GRAY,
+    types=("split(X, num:sections, axis/AxisTensor) -> Out*",),
+    file_parts=rearrangement.from_front("split"),
+)
 def split(x: Tensor, num_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """Equal parts for a number, parts of the given sizes for a list, in which one -1 takes the
     rest.
@@ -96,7 +102,12 @@ def unbind(x: Tensor, axis: int = 0) -> list[Tensor]:
     return list(x.unbind(axis_in(axis, x.ndim, "unbind")))
 
 
-@op("unstack", precision=Precision.GRAY, types=("unstack(X, axis, num) -> Y*",))
+@op(
+    "unstack",
+    precision=Precision.GRAY,
+    types=("unstack(X, axis, num) -> Y*",),
+    file_parts=rearrangement.unstack,
+)
 def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
     axis = axis_in(axis, x.ndim, "unstack")
     if num is not None and num != x.shape[axis]:
@@ -111,7 +122,12 @@ def broadcast_tensors(inputs: list[Tensor]) -> list[Tensor]:
     return _copies([t.expand(shape) for t in inputs])
 
 
-@op("repeat_interleave", rows=Rows.OTHER)
+@op(
+    "repeat_interleave",
+    types=("repeat_interleave(X, @Repeats/RepeatsTensor, dim, -)",),
+    rows=Rows.OTHER,
+    file_parts=composition.along_flat("repeat_interleave"),
+)
 def repeat_interleave(
     x: Tensor, repeats: Any, axis: int | None = None, output_size: int | None = None
 ) -> Tensor:
@@ -144,7 +160,14 @@ def cartesian_prod(inputs: list[Tensor]) -> Tensor:
     return torch.cartesian_prod(*inputs)
 
 
-@op("unique", rows=Rows.OTHER)
+@op(
+    "unique",
+    types=(
+        "unique(X, axis:maybe, dtype:dtype, return_index~True, return_inverse~True, "
+        "return_counts~True, is_sorted=True) -> Out, Indices, Index, Counts",
+    ),
+    rows=Rows.OTHER,
+)
 def unique(
     x: Tensor, axis: int | None, index_dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -175,7 +198,14 @@ def unique_in_order(x: Tensor, index_dtype: torch.dtype) -> tuple[Tensor, Tensor
     return values[order], places[inverse.long()].to(index_dtype), counts[order]
 
 
-@op("unique_consecutive", rows=Rows.OTHER)
+@op(
+    "unique_consecutive",
+    types=(
+        "unique_consecutive(X, axis:maybe, dtype:dtype, return_inverse~True, "
+        "return_counts~True) -> Out, Index, Counts",
+    ),
+    rows=Rows.OTHER,
+)
 def unique_consecutive(
     x: Tensor, axis: int | None, index_dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor]:

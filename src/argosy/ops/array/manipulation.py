@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from argosy.foundation.errors import OutOfRange, RankError, UsageError
+from argosy.ops import rearrangement
 from argosy.ops.array.shape import axis_in, ints
 from argosy.ops.table import define, get, op
 from argosy.ops.traits import Precision, Record, Rows
@@ -30,12 +31,12 @@ def reshape(x: Tensor, shape: Any) -> Tensor:
     return x.reshape(resolve_shape(x, shape))
 
 
-@op("view", types=("view_shape",))
+@op("view", types=("view_shape(/input, dims:list) -> out",), file_parts=rearrangement.view)
 def view(x: Tensor, shape: Any) -> Tensor:
     return x.view(resolve_shape(x, shape))
 
 
-@op("view_dtype", precision=Precision.UNTOUCHED)
+@op("view_dtype", types=("view_dtype(/input, dtype:dtype) -> out",), precision=Precision.UNTOUCHED)
 def view_dtype(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x.view(dtype)
 
@@ -81,12 +82,12 @@ def transpose(x: Tensor, perm: Any) -> Tensor:
     return x.permute(order if len(order) == x.ndim else order + list(range(len(order), x.ndim)))
 
 
-@op("swapaxes", rows=Rows.OTHER)
+@op("swapaxes", rows=Rows.OTHER, file_parts=rearrangement.ordered(rearrangement.swapped))
 def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
     return x.swapaxes(axis_in(axis0, x.ndim, "swapaxes"), axis_in(axis1, x.ndim, "swapaxes"))
 
 
-@op("t", rows=Rows.OTHER)
+@op("t", rows=Rows.OTHER, file_parts=rearrangement.ordered(lambda rank: range(rank)[::-1]))
 def t(x: Tensor) -> Tensor:
     if x.ndim > 2:
         raise UsageError(
@@ -95,12 +96,20 @@ def t(x: Tensor) -> Tensor:
     return x.t()
 
 
-@op("reverse_axes", rows=Rows.OTHER)
+@op(
+    "reverse_axes",
+    rows=Rows.OTHER,
+    file_parts=rearrangement.ordered(lambda rank: range(rank)[::-1]),
+)
 def reverse_axes(x: Tensor) -> Tensor:
     return x.permute(list(range(x.ndim - 1, -1, -1)))
 
 
-@op("matrix_transpose", rows=Rows.OTHER)
+@op(
+    "matrix_transpose",
+    rows=Rows.OTHER,
+    file_parts=rearrangement.ordered(lambda rank: rearrangement.swapped(rank, -2, -1)),
+)
 def matrix_transpose(x: Tensor) -> Tensor:
     if x.ndim < 2:
         raise UsageError(f"Tensor.ndim({x.ndim}) is required to be greater than or equal to 2.")
@@ -155,7 +164,7 @@ def unsqueeze(x: Tensor, axes: Any) -> Tensor:
     return x
 
 
-@op("unflatten")
+@op("unflatten", file_parts=rearrangement.unflatten)
 def unflatten(x: Tensor, axis: int, shape: Any) -> Tensor:
     if not -x.ndim <= axis < x.ndim:
         raise RankError(f"unflatten: axis {axis} must be in the range of [{-x.ndim}, {x.ndim})")
@@ -163,7 +172,7 @@ def unflatten(x: Tensor, axis: int, shape: Any) -> Tensor:
     return reshape.fn(x, [*x.shape[:axis], *ints(shape), *x.shape[axis + 1 :]])
 
 
-@op("moveaxis", rows=Rows.OTHER)
+@op("moveaxis", rows=Rows.OTHER, file_parts=rearrangement.ordered(rearrangement.moved))
 def moveaxis(x: Tensor, source: list[int], destination: list[int]) -> Tensor:
     if len(source) != len(destination):
         raise RankError(
@@ -204,7 +213,7 @@ def expand(x: Tensor, shape: Any) -> Tensor:
     return torch.expand_copy(x, ints(shape))
 
 
-@op("expand_as", layer="expand_as", types=("expand_as_v2(X, Y)",))
+@op("expand_as", layer="expand_as", types=("expand_as_v2(X, Y, target_shape=shape(Y))",))
 def expand_as(x: Tensor, y: Tensor) -> Tensor:
     return torch.expand_copy(x, y.shape)
 
@@ -218,7 +227,7 @@ def tile(x: Tensor, repeat_times: Any) -> Tensor:
     return torch.tile(x, ints(repeat_times))
 
 
-@op("flip", rows=Rows.OTHER, types=("flip(X, axis)",))
+@op("flip", rows=Rows.OTHER, types=("flip(X, axis)", "reverse(X, axis)"))
 def flip(x: Tensor, axes: list[int]) -> Tensor:
     return torch.flip(x, axes)
 
@@ -314,12 +323,12 @@ def crop(x: Tensor, shape: Any, offsets: Any) -> Tensor:
     return x[tuple(box)].clone()
 
 
-@op("unfold_axis", types=("tensor_unfold",))
+@op("unfold_axis", types=("tensor_unfold(/input, axis, size, step) -> out",))
 def unfold_axis(x: Tensor, axis: int, size: int, step: int) -> Tensor:
     return x.unfold(axis, size, step)
 
 
-@op("as_strided")
+@op("as_strided", types=("as_strided(/input, dims:list, stride:list, offset) -> out",))
 def as_strided(x: Tensor, shape: list[int], stride: list[int], offset_bytes: int = 0) -> Tensor:
     return torch.as_strided(x, shape, stride, x.storage_offset() + offset_bytes // x.itemsize)
 

@@ -31,7 +31,14 @@ def segment_pool(x: Tensor, segment_ids: Tensor, pooltype: str) -> Tensor:
     return _combined(x, segment_ids.long(), int(segment_ids[-1]) + 1, pooltype)
 
 
-@op("graph_send_recv", rows=Rows.OTHER)
+@op(
+    "graph_send_recv",
+    types=(
+        "graph_send_recv(X, Src_index, Dst_index, reduce_op, "
+        "out_size/Out_size:single) -> Out, Dst_count",
+    ),
+    rows=Rows.OTHER,
+)
 def send_u_recv(
     x: Tensor, src: Tensor, dst: Tensor, reduce_op: str, out_size: int | Tensor
 ) -> Tensor:
@@ -39,7 +46,14 @@ def send_u_recv(
     return _combined(x[_index(src)], _index(dst), _size(x, out_size), reduce_op)
 
 
-@op("graph_send_ue_recv", rows=Rows.OTHER)
+@op(
+    "graph_send_ue_recv",
+    types=(
+        "graph_send_ue_recv(X, Y, Src_index, Dst_index, message_op, reduce_op, "
+        "out_size/Out_size:single) -> Out, Dst_count",
+    ),
+    rows=Rows.OTHER,
+)
 def send_ue_recv(
     x: Tensor,
     y: Tensor,
@@ -54,7 +68,11 @@ def send_ue_recv(
     return _combined(messages, _index(dst), _size(x, out_size), reduce_op)
 
 
-@op("graph_send_uv", rows=Rows.OTHER)
+@op(
+    "graph_send_uv",
+    types=("graph_send_uv(/x, /y, /src_index, /dst_index, message_op) -> out",),
+    rows=Rows.OTHER,
+)
 def send_uv(x: Tensor, y: Tensor, src: Tensor, dst: Tensor, message_op: str) -> Tensor:
     """A row for every edge: that of its source in ``x`` with that of its end in ``y``."""
     return _joined(x[_index(src)], y[_index(dst)], message_op)

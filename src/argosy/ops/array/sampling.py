@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from argosy.foundation import dtypes
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import DtypeError, OutOfRange, UsageError
-from argosy.ops.array.shape import ints
+from argosy.ops.array.shape import ints, number
 from argosy.ops.table import op
 
 
@@ -39,13 +40,14 @@ def _require_float(dtype: torch.dtype, call: str) -> None:
 )
 def uniform(
     shape: Any,
-    low: float,
-    high: float,
+    low: Any,
+    high: Any,
     dtype: torch.dtype,
     device: torch.device | None = None,
     seed: int = 0,
 ) -> Tensor:
     _require_float(dtype, "uniform")
+    low, high = number(low, 0.0), number(high, 1.0)
     out = torch.empty(ints(shape), dtype=dtype, device=device)
     # .data: what is new was never changed, and says so
     return out.uniform_(min(low, high), max(low, high), generator=_generator(seed, device)).data
@@ -135,10 +137,10 @@ def binomial(count: Tensor, prob: Tensor) -> Tensor:
 
 @op("standard_gamma", is_random=True)
 def standard_gamma(x: Tensor) -> Tensor:
-    return torch._standard_gamma(x.detach())
+    return private.standard_gamma(x.detach())
 
 
-@op("exponential", is_random=True)
+@op("exponential", types=("exponential(X, lambda)",), is_random=True)
 def exponential(x: Tensor, lam: float = 1.0) -> Tensor:
     """Exponential draws of rate ``lam`` in the shape of ``x``."""
     return torch.empty_like(x).exponential_(lam)

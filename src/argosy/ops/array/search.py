@@ -14,13 +14,23 @@ from argosy.ops.table import define, op
 from argosy.ops.traits import Rows
 
 
-@op("argmax", rows=Rows.OTHER, layer="argmax", types=("arg_max(X, axis, keepdims, dtype:dtype)",))
+@op(
+    "argmax",
+    rows=Rows.OTHER,
+    layer="argmax",
+    types=("arg_max(X, axis:flat, keepdims, dtype:dtype)",),
+)
 def argmax(x: Tensor, axis: int | None, keepdim: bool, dtype: torch.dtype) -> Tensor:
     out = torch.argmax(x, axis, keepdim)
     return out if dtype is torch.int64 else out.to(dtype)
 
 
-@op("argmin", rows=Rows.OTHER, layer="argmin", types=("arg_min(X, axis, keepdims, dtype:dtype)",))
+@op(
+    "argmin",
+    rows=Rows.OTHER,
+    layer="argmin",
+    types=("arg_min(X, axis:flat, keepdims, dtype:dtype)",),
+)
 def argmin(x: Tensor, axis: int | None, keepdim: bool, dtype: torch.dtype) -> Tensor:
     out = torch.argmin(x, axis, keepdim)
     return out if dtype is torch.int64 else out.to(dtype)
@@ -58,13 +68,13 @@ def topk(
     return values, indices
 
 
-@op("kthvalue")
+@op("kthvalue", types=("kthvalue -> Out, Indices",))
 def kthvalue(x: Tensor, k: int, axis: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     values, indices = torch.kthvalue(x, k, axis, keepdim)
     return values, indices
 
 
-@op("mode")
+@op("mode", types=("mode -> Out, Indices",))
 def mode(x: Tensor, axis: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The most frequent value (the smallest of several) and where it occurs last."""
     axis = axis_in(axis, max(x.ndim, 1), "mode")

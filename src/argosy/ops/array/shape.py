@@ -22,9 +22,13 @@ def ints(values: Any) -> list[int]:
     return [n if n.__class__ is int else int(n) for n in values]
 
 
-def number(value: Any) -> Any:
-    """A Python number from a number or a tensor with one element."""
-    return value.item() if isinstance(value, Tensor) else value
+def number(value: Any, unknown: Any = None) -> Any:
+    """A Python number from a number or a tensor with one element; ``unknown`` stands for the value
+    of one that has none yet, while a program is recorded.
+    """
+    if not isinstance(value, Tensor):
+        return value
+    return unknown if value.is_meta and unknown is not None else value.item()
 
 
 def axis_in(axis: int, rank: int, call: str) -> int:

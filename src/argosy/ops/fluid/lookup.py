@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from argosy.ops import rearrangement
 from argosy.ops.nn import embedding as lookups
 from argosy.ops.table import op
 from argosy.ops.traits import Precision
@@ -27,7 +28,12 @@ def lookup_table(x: Tensor, weight: Tensor, padding_idx: int, sparse: bool) -> T
     return out
 
 
-@op("fluid_one_hot", fluid="one_hot(X, depth, allow_out_of_range)", layer="one_hot")
+@op(
+    "fluid_one_hot",
+    fluid="one_hot(X, depth, allow_out_of_range)",
+    layer="one_hot",
+    file_parts=rearrangement.one_hot,
+)
 def one_hot(x: Tensor, depth: int, allow_out_of_range: bool = False) -> Tensor:
     """Ones at the given columns; ids outside give zeros if ``allow_out_of_range``."""
     ids = _ids(x)

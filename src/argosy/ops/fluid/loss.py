@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as torch_f
 
+from argosy.ops import composition
 from argosy.ops.losses import cross_entropy as entropies
 from argosy.ops.losses.cross_entropy import IGNORED
 from argosy.ops.table import op
@@ -66,6 +67,7 @@ def sigmoid_cross_entropy(
     "fluid_smooth_l1_loss",
     fluid="smooth_l1_loss(X, Y, InsideWeight, OutsideWeight, sigma) -> Out, Diff",
     layer="smooth_l1_loss:1",
+    file_parts=composition.smooth_l1_loss,
 )
 def smooth_l1_loss(
     x: Tensor,
@@ -122,7 +124,7 @@ def bpr_loss(input: Tensor, label: Tensor) -> Tensor:
     return (torch_f.softplus(input - chosen) * others).sum(1, keepdim=True) / (classes - 1.0)
 
 
-@op("cos_sim", types=("cos_sim(X, Y) -> Out, XNorm, YNorm",))
+@op("cos_sim", types=("cos_sim(X, Y) -> Out, XNorm, YNorm",), file_parts=composition.cos_sim)
 def cos_sim(x: Tensor, y: Tensor) -> Tensor:
     """The cosine of the angle between rows, of shape [N, 1]; ``y`` may have one row for all."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as torch_f
 
+from argosy.ops.array.shape import number
 from argosy.ops.table import op
 from argosy.ops.traits import Rows
 
@@ -56,11 +58,11 @@ def fill_zeros_like(x: Tensor) -> Tensor:
     return torch.zeros_like(x)
 
 
-@op("fluid_pad", fluid="pad(X, paddings, pad_value)", layer="pad", rows=Rows.OTHER)
-def pad(x: Tensor, paddings: Sequence[int], pad_value: float = 0.0) -> Tensor:
+@op("fluid_pad", types=("pad(X, paddings, pad_value)",), layer="pad", rows=Rows.OTHER)
+def pad(x: Tensor, paddings: Sequence[int], pad_value: Any = 0.0) -> Tensor:
     """``pad_value`` around ``x``: two numbers for each axis, how much before and after."""
     around = [n for axis in reversed(range(x.ndim)) for n in paddings[2 * axis : 2 * axis + 2]]
-    return torch_f.pad(x, around, value=pad_value)
+    return torch_f.pad(x, around, value=number(pad_value, 0.0))
 
 
 _PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}

@@ -12,8 +12,9 @@ from torch import Tensor
 from torch.nn import functional as torch_f
 
 from argosy.foundation.errors import UsageError
+from argosy.ops import composition, table
 from argosy.ops.array.manipulation import squeeze, unsqueeze
-from argosy.ops.array.shape import ints
+from argosy.ops.array.shape import ints, number
 from argosy.ops.nn.window import Pairs, for_engine
 from argosy.ops.table import op
 from argosy.ops.traits import Record
@@ -36,10 +37,12 @@ def pad_volume(
 
 def _pad_parts(record: Record, x: Any, padding: Sequence[int], mode: str, value: float) -> Any:
     """Paddle pads volumes: axes are added before the first and taken away behind it."""
-    if x.ndim not in (3, 4, 5) or not all(isinstance(n, int) for n in padding):
+    if not all(isinstance(n, int) for n in padding):
         return NotImplemented
-    if any(padding[:4]):
-        return NotImplemented
+    if x.ndim not in (3, 4, 5) or any(padding[:4]) or not isinstance(value, (int, float)):
+        if mode != "constant" or len(padding) != 2 * x.ndim:
+            return NotImplemented
+        return record(table.get("fluid_pad"), x, list(padding), value)
     added = list(range(2, 7 - x.ndim))
     volume = record(unsqueeze, x, added) if added else x
     pairs = [list(padding[i : i + 2]) for i in range(4, len(padding), 2)]
@@ -49,8 +52,9 @@ def _pad_parts(record: Record, x: Any, padding: Sequence[int], mode: str, value:
 
 
 @op("pad", types=("pad3d",), file_parts=_pad_parts)
-def pad(x: Tensor, padding: Any, mode: str, value: float) -> Tensor:
+def pad(x: Tensor, padding: Any, mode: str, value: Any) -> Tensor:
     """Pad with (before, after) for every axis, first axis first; negative amounts cut."""
+    value = number(value, 0.0)
     padding = ints(padding)
     pairs = [(padding[2 * i], padding[2 * i + 1]) for i in range(x.ndim)]
     if mode == "constant":
@@ -189,7 +193,8 @@ def unfold(
 @op(
     "fold",
     types=(
-        "fold",
+        "fold(X, output_sizes:list, kernel_sizes:list, strides:list, "
+        "paddings:list, dilations:list) -> Y",
         "col2im",
     ),
 )
@@ -227,7 +232,7 @@ def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None) -> Ten
     return torch_f.bilinear(x1, x2, weight, None if bias is None else bias.flatten())
 
 
-@op("cosine_similarity")
+@op("cosine_similarity", file_parts=composition.cosine_similarity)
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int, epsilon: float) -> Tensor:
     """Cosine of the angle between vectors along ``axis``; a vector of size 1 there counts as
     repeated.

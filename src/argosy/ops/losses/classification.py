@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from argosy.foundation.errors import UsageError
+from argosy.ops import composition
 from argosy.ops.losses.loss import reduce
 from argosy.ops.nn.softmax import log_softmax
 from argosy.ops.table import op
@@ -80,7 +81,28 @@ def multi_label_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean
     )
 
 
-@op("ctc_loss", types=("warpctc",))
+@op(
+    "ctc_column",
+    types=(
+        "warpctc(Logits, Label, LogitsLength, LabelLength, blank, norm_by_times) "
+        "-> Loss, WarpCTCGrad",
+    ),
+)
+def ctc_column(
+    logits: Tensor,
+    labels: Tensor,
+    input_lengths: Tensor,
+    label_lengths: Tensor,
+    blank: int = 0,
+    norm_by_times: bool = False,
+) -> Tensor:
+    """``ctc_loss`` of each sequence, of shape [batch, 1]."""
+    lengths = input_lengths, label_lengths
+    loss: Tensor = ctc_loss.fn(logits, labels, *lengths, blank, "none", norm_by_times)
+    return loss.unsqueeze(1)
+
+
+@op("ctc_loss", layer="warpctc", file_parts=composition.ctc_loss)
 def ctc_loss(
     logits: Tensor,
     labels: Tensor,
@@ -148,7 +170,13 @@ def rnnt_loss(
     return reduce(loss, reduction, "rnnt_loss")
 
 
-@op("hsigmoid_loss", types=("hierarchical_sigmoid",), precision={"hsigmoid_loss": Precision.BLACK})
+@op(
+    "hsigmoid_loss",
+    types=(
+        "hierarchical_sigmoid(X, Label, W, Bias, PathTable, PathCode, num_classes) -> Out, PreOut",
+    ),
+    precision={"hsigmoid_loss": Precision.BLACK},
+)
 def hsigmoid_loss(
     input: Tensor,
     label: Tensor,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import UsageError
 from argosy.ops.array.manipulation import squeeze, unsqueeze
 from argosy.ops.losses.loss import reduce, reduced
@@ -19,7 +19,7 @@ from argosy.ops.traits import FLOATING, Precision, Record
 IGNORED = -100  # Paddle's default ignore_index
 
 # torch.nn.functional.nll_loss without its Python checks; the code 0 is "none", 1 is "mean".
-_nll_loss: Callable[..., Tensor] = torch._C._nn.nll_loss  # type: ignore[attr-defined]
+_nll_loss = private.nll_loss
 
 # From here on the lowest of all logarithms takes longer than that of the chosen ones.
 _FEW = 4_000
@@ -289,6 +289,7 @@ def softmax_with_cross_entropy(
 
 @op(
     "nll_loss",
+    types=("nll_loss(X, Label, Weight, ignore_index, reduction) -> Out, Total_weight",),
     precision=Precision.BLACK,
     recorded_dtypes={"input": FLOATING, "label": ("int32", "int64")},
 )

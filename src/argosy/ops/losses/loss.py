@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import RankError, UsageError
-from argosy.ops import table
+from argosy.ops import composition, table
 from argosy.ops.math import elementwise, promotion, special
 from argosy.ops.math import reduction as reductions
 from argosy.ops.math.p_norm import p_norm
@@ -23,7 +24,7 @@ from argosy.ops.traits import FLOATING, Precision, Record
 
 # torch.nn.functional.mse_loss without its Python checks, which cost as much as the loss itself on
 # small batches.
-_fused_mse: Callable[..., Tensor] = torch._C._nn.mse_loss
+_fused_mse = private.mse_loss
 _CODE_BY_REDUCTION = {"none": 0, "mean": 1, "sum": 2}
 
 
@@ -222,7 +223,11 @@ def log_loss(input: Tensor, label: Tensor, epsilon: float = 1e-4) -> Tensor:
     return -label * torch.log(input + epsilon) - (1 - label) * torch.log(1 - input + epsilon)
 
 
-@op("kldiv_loss", layer="kldiv_loss reduction", types=("kldiv_loss(X, Target, reduction) -> Loss",))
+@op(
+    "kldiv_loss",
+    layer="kldiv_loss reduction",
+    types=("kldiv_loss(X, Target, reduction, -False) -> Loss",),
+)
 def kl_div(
     input: Tensor, label: Tensor, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
@@ -239,7 +244,9 @@ def kl_div(
 
 
 @op(
-    "margin_ranking_loss", recorded_dtypes={"input": FLOATING, "other": FLOATING, "label": FLOATING}
+    "margin_ranking_loss",
+    recorded_dtypes={"input": FLOATING, "other": FLOATING, "label": FLOATING},
+    file_parts=composition.margin_ranking_loss,
 )
 def margin_ranking_loss(
     input: Tensor, other: Tensor, label: Tensor, margin: float = 0.0, reduction: str = "mean"
@@ -248,7 +255,11 @@ def margin_ranking_loss(
     return reduce(torch.relu(gap * sign + margin), reduction, "margin_ranking_loss")
 
 
-@op("hinge_embedding_loss", recorded_dtypes={"input": FLOATING, "label": FLOATING})
+@op(
+    "hinge_embedding_loss",
+    recorded_dtypes={"input": FLOATING, "label": FLOATING},
+    file_parts=composition.hinge_embedding_loss,
+)
 def hinge_embedding_loss(
     input: Tensor, label: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
@@ -335,7 +346,9 @@ def triplet_margin_loss(
     )
 
 
-@op("soft_margin_loss", recorded_dtypes={"input": FLOATING})
+@op(
+    "soft_margin_loss", recorded_dtypes={"input": FLOATING}, file_parts=composition.soft_margin_loss
+)
 def soft_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     """``log(1 + exp(-label * input))``, which does not overflow here."""
     _check_same_shape("soft_margin_loss", input=input, label=label)

@@ -10,7 +10,7 @@ from torch import Tensor
 from argosy.foundation.errors import RankError, UsageError
 from argosy.ops.table import define, op
 
-inverse = define("inverse", torch.linalg.inv, ("x",))
+inverse = define("inverse", torch.linalg.inv, ("x",), types=("inverse(Input) -> Output",))
 det = define("determinant", torch.linalg.det, ("x",), types=("determinant(Input)",))
 matrix_exp = define("matrix_exp", torch.linalg.matrix_exp, ("x",))
 matrix_power = define("matrix_power", torch.linalg.matrix_power, ("x", "n"))
@@ -27,7 +27,7 @@ def slogdet(x: Tensor) -> Tensor:
     return torch.stack(tuple(torch.linalg.slogdet(x)))
 
 
-@op("svd")
+@op("svd", types=("svd(X, full_matrices) -> U, S, VH",))
 def svd(x: Tensor, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V transposed."""
     u, s, vh = torch.linalg.svd(x, full_matrices)
@@ -43,20 +43,20 @@ def qr(x: Tensor, mode: str = "reduced") -> Any:
     return r if mode == "r" else (q, r)
 
 
-@op("eig")
+@op("eig", types=("eig -> Eigenvalues, Eigenvectors",))
 def eig(x: Tensor) -> tuple[Tensor, Tensor]:
     values, vectors = torch.linalg.eig(x)
     return values, vectors
 
 
-@op("eigh")
+@op("eigh", types=("eigh(X, @UPLO) -> Eigenvalues, Eigenvectors",))
 def eigh(x: Tensor, uplo: str = "L") -> tuple[Tensor, Tensor]:
     _check_uplo(uplo)
     values, vectors = torch.linalg.eigh(x, uplo)
     return values, vectors
 
 
-@op("eigvalsh")
+@op("eigvalsh", types=("eigvalsh(X, @UPLO) -> Eigenvalues, Eigenvectors",))
 def eigvalsh(x: Tensor, uplo: str = "L") -> Tensor:
     return torch.linalg.eigvalsh(x, uplo)
 
@@ -87,7 +87,7 @@ def cholesky_inverse(x: Tensor, upper: bool = False) -> Tensor:
     return torch.cholesky_inverse(x, upper)
 
 
-@op("solve")
+@op("solve", types=("solve(X, Y, -True)",))
 def solve(x: Tensor, y: Tensor, left: bool = True) -> Tensor:
     """``out`` with ``x @ out = y``, or ``out @ x = y`` if not ``left``."""
     return torch.linalg.solve(x, y, left=left)
@@ -103,7 +103,7 @@ def triangular_solve(
     return torch.linalg.solve_triangular(x, y, upper=upper, unitriangular=unitriangular)
 
 
-@op("lstsq")
+@op("lstsq", types=("lstsq(X, Y, rcond, driver) -> Solution, Residuals, Rank, SingularValues",))
 def lstsq(
     x: Tensor, y: Tensor, rcond: float | None = None, driver: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -121,14 +121,14 @@ def lstsq(
     return solution, residuals, rank if driver == "gels" else rank.to(torch.int32), singular
 
 
-@op("lu")
+@op("lu", types=("lu(X, pivots) -> Out, Pivots, Infos",))
 def lu(x: Tensor, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """L and U in one matrix, the pivots counted from 1, and a status code per matrix."""
     packed, pivots, infos = torch.linalg.lu_factor_ex(x, pivot=pivot)
     return packed, pivots, infos
 
 
-@op("lu_unpack")
+@op("lu_unpack", types=("lu_unpack(X, Pivots) -> Pmat, L, U",))
 def lu_unpack(
     x: Tensor, y: Tensor, unpack_ludata: bool = True, unpack_pivots: bool = True
 ) -> tuple[Tensor, Tensor, Tensor]:

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from argosy.foundation.errors import UnsupportedDtype, UsageError
-from argosy.ops.math import promotion
+from argosy.ops import composition
+from argosy.ops.math import promotion, ties
 from argosy.ops.math.promotion import align, strict
 from argosy.ops.table import Op, define, op
 from argosy.ops.traits import Precision, Record, Rows
@@ -189,19 +190,24 @@ minimum = binary(
 )
 fmax = binary(
     "fmax",
-    torch.fmax,
+    ties.fmax,
     strict,
     layer="=elementwise_fmax",
     types=("elementwise_fmax(X, Y, axis=-1)",),
 )
 fmin = binary(
     "fmin",
-    torch.fmin,
+    ties.fmin,
     strict,
     layer="=elementwise_fmin",
     types=("elementwise_fmin(X, Y, axis=-1)",),
 )
-nextafter = binary("nextafter", lambda x, y: torch.nextafter(x, y).detach(), promote=strict)
+nextafter = binary(
+    "nextafter",
+    lambda x, y: torch.nextafter(x, y).detach(),
+    promote=strict,
+    types=("nextafter(/x, /y) -> out",),
+)
 gcd = binary("gcd", torch.gcd, promote=strict)
 lcm = binary("lcm", torch.lcm, promote=strict)
 gammaincc = binary("gammaincc", torch.special.gammaincc)
@@ -217,7 +223,7 @@ def heaviside(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(x == 0, y, torch.sgn(x).clamp_min(0).to(y.dtype))
 
 
-@op("logaddexp")
+@op("logaddexp", file_parts=composition.logaddexp)
 def logaddexp(x: Tensor, y: Tensor) -> Tensor:
     x, y = strict(x, y)
     if not x.is_floating_point():
@@ -245,7 +251,7 @@ def copysign(x: Tensor, y: Any) -> Tensor:
     return torch.where(torch.signbit(torch.as_tensor(y, device=x.device)), -magnitude, magnitude)
 
 
-@op("hypot")
+@op("hypot", file_parts=composition.hypot)
 def hypot(x: Tensor, y: Tensor) -> Tensor:
     x, y = align(x, y)
     return torch.sqrt(x * x + y * y)
@@ -286,7 +292,7 @@ _OPEN_BOUNDS: dict[torch.dtype, tuple[float, float]] = {
 }
 
 
-@op("clip", types=("clip(X, min/Min, max/Max)",))
+@op("clip", types=("clip(X, min/Min, max/Max)",), file_parts=composition.clip)
 def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Limit values to [min, max]; a fractional bound turns integers into float32."""
     if isinstance(min, (int, float)) and isinstance(max, (int, float)) and min > max:
@@ -301,7 +307,7 @@ def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
         x = x.to(torch.float32)
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         min, max = _bound_tensor(min, x), _bound_tensor(max, x)
-    return torch.clamp(x, min, max)
+    return ties.clamp(x, min, max)
 
 
 def _is_fractional(bound: Any) -> bool:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from argosy.foundation.errors import OutOfRange, RankError, UsageError
 from argosy.foundation.gradients import home_of
+from argosy.ops import composition
 from argosy.ops.math import promotion
 from argosy.ops.math.elementwise import add, matmul
 from argosy.ops.math.p_norm import p_norm
@@ -74,12 +75,12 @@ def dot(x: Tensor, y: Tensor) -> Tensor:
     return torch.dot(x, y) if x.ndim == 1 else torch.sum(x * y, -1, dtype=x.dtype)
 
 
-@op("inner")
+@op("inner", file_parts=composition.inner)
 def inner(x: Tensor, y: Tensor) -> Tensor:
     return torch.inner(x, y)
 
 
-@op("outer", rows=Rows.OTHER)
+@op("outer", rows=Rows.OTHER, file_parts=composition.outer)
 def outer(x: Tensor, y: Tensor) -> Tensor:
     """The outer product of the flattened inputs."""
     x, y = promotion.align(x, y)
@@ -97,7 +98,7 @@ def vecdot(x: Tensor, y: Tensor, axis: int = -1) -> Tensor:
     return torch.linalg.vecdot(x, y, dim=axis)
 
 
-@op("cross")
+@op("cross", types=("cross(X, Y, dim:nine)",))
 def cross(x: Tensor, y: Tensor, axis: int | None = None) -> Tensor:
     """The vector product along ``axis``, by default the first axis of extent 3."""
     if x.shape != y.shape:
@@ -112,7 +113,7 @@ def cross(x: Tensor, y: Tensor, axis: int | None = None) -> Tensor:
     return torch.linalg.cross(x, y, dim=axis)
 
 
-@op("addmm")
+@op("addmm", types=("addmm(Input, X, Y, @Beta, @Alpha)",))
 def addmm(input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
     if input.ndim not in (1, 2):
         raise UsageError(
@@ -241,7 +242,7 @@ def pdist(x: Tensor, p: float = 2.0) -> Tensor:
     return torch.pdist(x, p)
 
 
-@op("pairwise_distance")
+@op("pairwise_distance", file_parts=composition.pairwise_distance)
 def pairwise_distance(
     x: Tensor, y: Tensor, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False
 ) -> Tensor:

@@ -76,14 +76,14 @@ def equal_all(x: Tensor, y: Tensor) -> Tensor:
     return torch.eq(x, y).all()
 
 
-@op("isclose")
+@op("isclose", types=("isclose(Input, Other, rtol/Rtol:text, atol/Atol:text, equal_nan)",))
 def isclose(
     x: Tensor, y: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
     return torch.isclose(x, y, rtol, atol, equal_nan)
 
 
-@op("allclose")
+@op("allclose", types=("allclose(Input, Other, rtol/Rtol:text, atol/Atol:text, equal_nan)",))
 def allclose(
     x: Tensor, y: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from argosy.foundation.errors import DtypeError, UsageError
+from argosy.ops import composition
 from argosy.ops.table import op
 from argosy.ops.traits import Precision
 
@@ -134,7 +135,7 @@ def any(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     return torch.any(x.to(torch.bool), axis, keepdim)
 
 
-@op("count_nonzero")
+@op("count_nonzero", file_parts=composition.count_nonzero)
 def count_nonzero(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     return torch.sum(x.to(torch.bool), axis, keepdim)
 
@@ -146,7 +147,7 @@ def logsumexp(x: Tensor, axis: Axis = None, keepdim: bool = False) -> Tensor:
     return torch.logsumexp(x, axes_of(x, axis), keepdim)
 
 
-@op("var")
+@op("var", file_parts=composition.var)
 def var(x: Tensor, axis: Axis = None, correction: float = 1, keepdim: bool = False) -> Tensor:
     """Mean squared deviation with divisor ``n - correction``; integers are computed in truncated
     integers.
@@ -167,13 +168,13 @@ def var(x: Tensor, axis: Axis = None, correction: float = 1, keepdim: bool = Fal
     return torch.div(deviations, divisor, rounding_mode="trunc").to(x.dtype)
 
 
-@op("std")
+@op("std", file_parts=composition.std)
 def std(x: Tensor, axis: Axis = None, correction: float = 1, keepdim: bool = False) -> Tensor:
     spread = var.fn(x, axis, correction, keepdim)
     return torch.sqrt(spread if spread.is_floating_point() else spread.to(torch.float32))
 
 
-@op("nansum")
+@op("nansum", file_parts=composition.nansum)
 def nansum(
     x: Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdim: bool = False
 ) -> Tensor:

@@ -2,49 +2,66 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from argosy.ops import composition
+from argosy.ops.array.shape import number
 from argosy.ops.table import op
 from argosy.ops.traits import Precision
 
 
-def _along(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
+def _along(x: Tensor, axis: Any) -> tuple[Tensor, int]:
     """The tensor and axis to scan: without an axis the flattened tensor."""
-    return (x.reshape(-1), 0) if axis is None else (x, axis)
+    return (x.reshape(-1), 0) if axis is None else (x, number(axis, 0))
 
 
-@op("cumsum", precision=Precision.BLACK, types=("cumsum(X, axis, -)",))
-def cumsum(x: Tensor, axis: int | None, dtype: torch.dtype | None = None) -> Tensor:
+@op("cumsum", precision=Precision.BLACK, types=("cumsum(X, axis:flat, -)",))
+def cumsum(x: Tensor, axis: Any, dtype: torch.dtype | None = None) -> Tensor:
     """Integers are summed, and returned, in int64 unless ``dtype`` says otherwise."""
     x, axis = _along(x, axis)
     return torch.cumsum(x, axis, dtype=dtype)
 
 
-@op("cumprod", types=("cumprod(X, dim, -)",), precision=Precision.BLACK)
-def cumprod(x: Tensor, axis: int | None, dtype: torch.dtype | None = None) -> Tensor:
+@op(
+    "cumprod",
+    types=("cumprod(X, dim, -)",),
+    precision=Precision.BLACK,
+    file_parts=composition.along_flat("cumprod"),
+)
+def cumprod(x: Tensor, axis: Any, dtype: torch.dtype | None = None) -> Tensor:
     x, axis = _along(x, axis)
     return torch.cumprod(x, axis, dtype=x.dtype if dtype is None else dtype)
 
 
-@op("logcumsumexp")
-def logcumsumexp(x: Tensor, axis: int | None, dtype: torch.dtype | None = None) -> Tensor:
+@op("logcumsumexp", types=("logcumsumexp(X, axis:flat, -)",))
+def logcumsumexp(x: Tensor, axis: Any, dtype: torch.dtype | None = None) -> Tensor:
     if dtype is None:
         dtype = x.dtype if x.is_floating_point() else torch.float32
     x, axis = _along(x, axis)
     return torch.logcumsumexp(x.to(dtype), axis)
 
 
-@op("cummax")
-def cummax(x: Tensor, axis: int | None, dtype: torch.dtype = torch.int64) -> tuple[Tensor, Tensor]:
+@op(
+    "cummax",
+    types=("cummax(/x, axis, dtype:dtype) -> out, indices",),
+    file_parts=composition.along_flat("cummax"),
+)
+def cummax(x: Tensor, axis: Any, dtype: torch.dtype = torch.int64) -> tuple[Tensor, Tensor]:
     """Values and the positions they came from, the latest of equal ones."""
     x, axis = _along(x, axis)
     values, indices = torch.cummax(x, axis)
     return values, indices.to(dtype)
 
 
-@op("cummin")
-def cummin(x: Tensor, axis: int | None, dtype: torch.dtype = torch.int64) -> tuple[Tensor, Tensor]:
+@op(
+    "cummin",
+    types=("cummin(/x, axis, dtype:dtype) -> out, indices",),
+    file_parts=composition.along_flat("cummin"),
+)
+def cummin(x: Tensor, axis: Any, dtype: torch.dtype = torch.int64) -> tuple[Tensor, Tensor]:
     """Values and the positions they came from, the latest of equal ones."""
     x, axis = _along(x, axis)
     values, indices = torch.cummin(x, axis)

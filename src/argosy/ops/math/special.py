@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from argosy.ops import composition
 from argosy.ops.math import promotion
 from argosy.ops.table import Op, define, op
 from argosy.ops.traits import Precision
@@ -57,9 +58,9 @@ def sign(x: Tensor) -> Tensor:
     return torch.where(x == x, out, x.detach()) if x.is_floating_point() else out
 
 
-isnan = _unary("isnan", torch.isnan, layer="isnan_v2")
-isinf = _unary("isinf", torch.isinf, layer="isinf_v2")
-isfinite = _unary("isfinite", torch.isfinite, layer="isfinite_v2")
+isnan = _unary("isnan", torch.isnan, types=("isnan_v2",))
+isinf = _unary("isinf", torch.isinf, types=("isinf_v2",))
+isfinite = _unary("isfinite", torch.isfinite, types=("isfinite_v2",))
 isneginf = _unary("isneginf", torch.isneginf)
 isposinf = _unary("isposinf", torch.isposinf)
 isreal = _unary("isreal", torch.isreal)
@@ -69,13 +70,13 @@ erf = _unary("erf", torch.erf)
 erfinv = _unary("erfinv", torch.erfinv, precision=Precision.BLACK)
 lgamma = _unary("lgamma", torch.lgamma)
 digamma = _unary("digamma", torch.digamma)
-i0 = _unary("i0", torch.special.i0)
-i0e = _unary("i0e", torch.special.i0e)
-i1 = _unary("i1", torch.special.i1)
-i1e = _unary("i1e", torch.special.i1e)
+i0 = _unary("i0", torch.special.i0, types=("i0(/x) -> out",))
+i0e = _unary("i0e", torch.special.i0e, types=("i0e(/x) -> out",))
+i1 = _unary("i1", torch.special.i1, types=("i1(/x) -> out",))
+i1e = _unary("i1e", torch.special.i1e, types=("i1e(/x) -> out",))
 
 
-@op("polygamma")
+@op("polygamma", types=("polygamma(/x, n) -> out",))
 def polygamma(x: Tensor, n: int) -> Tensor:
     return torch.polygamma(n, x)
 
@@ -97,7 +98,7 @@ def stanh(x: Tensor, scale_a: float, scale_b: float) -> Tensor:
     return scale_b * torch.tanh(scale_a * x)
 
 
-@op("round")
+@op("round", types=("round(X, -0)",))
 def round(x: Tensor, decimals: int = 0) -> Tensor:
     if x.is_complex():
         return torch.complex(
@@ -108,7 +109,7 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
     return torch.round(x, decimals=decimals)
 
 
-@op("frac")
+@op("frac", file_parts=composition.frac)
 def frac(x: Tensor) -> Tensor:
     return x - torch.trunc(x)
 
@@ -120,12 +121,12 @@ def frexp(x: Tensor) -> tuple[Tensor, Tensor]:
     return mantissa, exponent.to(x.dtype)
 
 
-@op("deg2rad")
+@op("deg2rad", file_parts=composition.scaled(math.pi / 180.0))
 def deg2rad(x: Tensor) -> Tensor:
     return _rescale(x, math.pi / 180.0)
 
 
-@op("rad2deg")
+@op("rad2deg", file_parts=composition.scaled(180.0 / math.pi))
 def rad2deg(x: Tensor) -> Tensor:
     return _rescale(x, 180.0 / math.pi)
 

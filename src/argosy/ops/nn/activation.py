@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from argosy.foundation.errors import UsageError
+from argosy.ops import composition
 from argosy.ops.table import define, op
 from argosy.ops.traits import Precision, Record
 
@@ -85,7 +86,12 @@ def prelu(x: Tensor, weight: Tensor, channels_last: bool = False) -> Tensor:
     return F.prelu(x, weight)
 
 
-@op("rrelu", is_random=True, test_attrs={"training": False})
+@op(
+    "rrelu",
+    types=("rrelu(X, lower, upper, is_test:not) -> Out, Noise",),
+    is_random=True,
+    test_attrs={"training": False},
+)
 def rrelu(x: Tensor, lower: float, upper: float, training: bool = True) -> Tensor:
     """Scale negative values by random slopes, or by their mean outside training; the slope at 0 is
     1.
@@ -147,7 +153,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     return F.softplus(x, beta, threshold)
 
 
-@op("thresholded_relu")
+@op("thresholded_relu", types=("thresholded_relu(X, threshold, -0.0)",))
 def thresholded_relu(x: Tensor, threshold: float = 1.0, value: float = 0.0) -> Tensor:
     return F.threshold(x, threshold, value)
 
@@ -171,7 +177,7 @@ def maxout(x: Tensor, groups: int, axis: int = 1) -> Tensor:
     )
 
 
-@op("glu")
+@op("glu", file_parts=composition.glu)
 def glu(x: Tensor, axis: int = -1) -> Tensor:
     return F.glu(x, axis)
 

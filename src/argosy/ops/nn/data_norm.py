@@ -52,7 +52,12 @@ def _shown(x: Tensor, slot: int) -> Tensor:
     return first.repeat_interleave(slot, 1)
 
 
-@op("data_norm")
+@op(
+    "data_norm",
+    types=(
+        "data_norm(X, BatchSize, BatchSum, BatchSquareSum, epsilon, slot_dim) -> Y, Means, Scales",
+    ),
+)
 def data_norm(
     x: Tensor, size: Tensor, total: Tensor, square: Tensor, epsilon: float, slot_dim: int = -1
 ) -> Tensor:

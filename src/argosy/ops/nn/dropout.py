@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from argosy.foundation.errors import DtypeError
+from argosy.ops import composition
+from argosy.ops.array.shape import number
 from argosy.ops.table import op
 from argosy.ops.traits import Precision
 
@@ -21,10 +24,9 @@ from argosy.ops.traits import Precision
         "dropout(X, dropout_prob, is_test, dropout_implementation:dropout, -, seed=0,"
         " fix_seed=False) -> Out, Mask",
     ),
+    file_parts=composition.dropout,
 )
-def dropout(
-    x: Tensor, p: float, is_test: bool, upscale: bool, axes: Sequence[int] | None
-) -> Tensor:
+def dropout(x: Tensor, p: Any, is_test: bool, upscale: bool, axes: Sequence[int] | None) -> Tensor:
     """Zero elements with probability ``p``, together along the axes that are not in ``axes``.
 
     With ``upscale`` the rest grows by ``1 / (1 - p)`` in training, else the output shrinks by ``1 -
@@ -34,6 +36,8 @@ def dropout(
         raise DtypeError(
             f"dropout: x must be floating, but is {str(x.dtype).removeprefix('torch.')}"
         )
+    if p.__class__ is not float:
+        p = number(p, 0.5)
     if is_test:
         return x if upscale else x * (1.0 - p)
     if axes is None:
@@ -70,7 +74,12 @@ def seeded_dropout(x: Tensor, p: float, is_test: bool, upscale: bool, seed: int)
 _ALPHA = -1.6732632423543772 * 1.0507009873554805
 
 
-@op("alpha_dropout", is_random=True, test_attrs={"is_test": True})
+@op(
+    "alpha_dropout",
+    is_random=True,
+    test_attrs={"is_test": True},
+    file_parts=composition.alpha_dropout,
+)
 def alpha_dropout(x: Tensor, p: float, is_test: bool, by_feature: bool) -> Tensor:
     """Set elements (or whole channels) to SELU's lower limit with probability ``p``, then restore
     mean and variance.

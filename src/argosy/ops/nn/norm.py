@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as torch_f
 
 from argosy.foundation.errors import UsageError
+from argosy.ops import composition
 from argosy.ops.math.p_norm import p_norm
 from argosy.ops.table import op
 from argosy.ops.traits import Precision, Record
@@ -235,7 +236,7 @@ def local_response_norm(
     return torch_f.local_response_norm(x, size, alpha, beta, k)
 
 
-@op("normalize")
+@op("normalize", file_parts=composition.normalize)
 def normalize(x: Tensor, p: float, axis: int, epsilon: float) -> Tensor:
     """Divide by the p-norm along ``axis``, or by ``epsilon`` where that is larger."""
     return x / p_norm(x, p, axis, keepdim=True).clamp_min(epsilon)

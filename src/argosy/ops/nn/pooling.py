@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional as torch_f
 
 from argosy.foundation.errors import UsageError
+from argosy.ops import rearrangement
 from argosy.ops.nn.window import (
     Pairs,
     for_engine,
@@ -114,6 +115,7 @@ def _pool_type(name: str, form: str = "pool{}d") -> Callable[[Mapping[str, Any]]
         "pooling_type='max', adaptive=False, global_pooling=False, exclusive~True)",
         "pool3d",
     ),
+    file_parts=rearrangement.on_lines("max_pool"),
 )
 def max_pool(
     x: Tensor,
@@ -199,6 +201,7 @@ def _without_padding(
         "data_format:NCHW, pooling_type='avg', adaptive=False, global_pooling=False)",
         "pool3d",
     ),
+    file_parts=rearrangement.on_lines("avg_pool"),
 )
 def avg_pool(
     x: Tensor,
@@ -277,6 +280,7 @@ def lp_pool(
         "ceil_mode~False, exclusive~True)",
         "pool3d",
     ),
+    file_parts=rearrangement.on_lines("adaptive_avg_pool"),
 )
 def adaptive_avg_pool(x: Tensor, output_size: Sequence[int], channel_last: bool) -> Tensor:
     n = len(output_size)
@@ -295,6 +299,7 @@ def adaptive_avg_pool(x: Tensor, output_size: Sequence[int], channel_last: bool)
         "paddings~[0, 0]) -> Out, Mask",
         "max_pool3d_with_index",
     ),
+    file_parts=rearrangement.on_lines("adaptive_max_pool_with_index"),
 )
 def adaptive_max_pool_with_index(x: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:
     _check("adaptive_max_pool", x, len(output_size))

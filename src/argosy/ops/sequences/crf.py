@@ -88,7 +88,11 @@ def _score(x: Tensor, transition: Tensor, label: Tensor, inside: Tensor, lengths
     return steps + transition[0][label[:, 0]] + transition[1][last]
 
 
-@op("crf_decoding", rows=Rows.OTHER)
+@op(
+    "crf_decoding",
+    rows=Rows.OTHER,
+    types=("crf_decoding(Emission, Transition, Length) -> ViterbiPath",),
+)
 def crf_decoding(x: Tensor, transition: Tensor, lengths: Tensor) -> Tensor:
     """The best tag for each step, [sequences, steps]; 0 behind the end of a sequence."""
     if x.is_meta:
@@ -108,6 +112,21 @@ def crf_decoding(x: Tensor, transition: Tensor, lengths: Tensor) -> Tensor:
         tag = torch.where(inside[:, step], before, tag)
         tags.append(tag)
     return torch.stack(tags[::-1], 1).masked_fill(~inside, 0)
+
+
+@op(
+    "crf_decoding_of_rows",
+    rows=Rows.OTHER,
+    types=("crf_decoding(Emission, -, Transition) -> ViterbiPath",),
+)
+def crf_decoding_of_rows(x: Tensor, offsets: Tensor, transition: Tensor) -> Tensor:
+    """The best tag for each row of sequences, [rows, 1]."""
+    if x.is_meta:
+        return x.new_empty([x.shape[0], 1], dtype=torch.int64)
+    padded, lengths = padded_from_rows.fn(x, offsets)
+    best = crf_decoding.fn(padded, transition, lengths)
+    tags: Tensor = rows_from_padded.fn(best, offsets, x)
+    return tags.unsqueeze(1)
 
 
 # -- chunks

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from argosy.foundation import torch_private as private
 from argosy.ops.table import op
 from argosy.ops.training.updates import (
     Tensors,
@@ -182,7 +183,7 @@ def _adam(
     def fused(
         params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors
     ) -> None:
-        torch._fused_adam_(
+        private.fused_adam_(
             params, grads, moment1s, moment2s, maxs, _late(params),
             lr=lr, beta1=beta1, beta2=beta2, weight_decay=weight_decay, eps=epsilon,
             amsgrad=amsgrad, maximize=False,
@@ -192,7 +193,7 @@ def _adam(
         params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors
     ) -> None:
         if weight_decay:
-            grads = list(torch._foreach_add(grads, params, alpha=weight_decay))
+            grads = list(private.foreach_add(grads, params, alpha=weight_decay))
         _move(params, grads, moment1s, moment2s, maxs, lr, beta1, beta2, epsilon)
 
     by_size(fused, plain, params, grads, moment1s, moment2s, moment2_maxs)
@@ -206,10 +207,10 @@ def _move(
     decay_average_(moment1s, grads, beta1)
     decay_average_square_(moment2s, grads, beta2)
     if maxs:
-        torch._foreach_maximum_(maxs, moment2s)
-    scale = torch._foreach_sqrt(maxs or moment2s)
-    torch._foreach_add_(scale, epsilon)
-    torch._foreach_addcdiv_(params, moment1s, scale, -lr)
+        private.foreach_maximum_(maxs, moment2s)
+    scale = private.foreach_sqrt(maxs or moment2s)
+    private.foreach_add_(scale, epsilon)
+    private.foreach_addcdiv_(params, moment1s, scale, -lr)
 
 
 @op(
@@ -261,7 +262,7 @@ def _adamw(
     def fused(
         params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors
     ) -> None:
-        torch._fused_adamw_(
+        private.fused_adamw_(
             params, grads, moment1s, moment2s, maxs, _late(params),
             lr=rate, beta1=beta1, beta2=beta2, weight_decay=decay, eps=epsilon, amsgrad=amsgrad,
             maximize=False,
@@ -270,7 +271,7 @@ def _adamw(
     def plain(
         params: Tensors, grads: Tensors, moment1s: Tensors, moment2s: Tensors, maxs: Tensors
     ) -> None:
-        torch._foreach_mul_(params, 1.0 - lr * weight_decay)
+        private.foreach_mul_(params, 1.0 - lr * weight_decay)
         _move(params, grads, moment1s, moment2s, maxs, rate, beta1, beta2, epsilon)
 
     by_size(fused, plain, params, grads, moment1s, moment2s, moment2_maxs)
@@ -297,12 +298,12 @@ def adamax_(
     beta = rounded(beta1, params[0].dtype)
     beta1, beta2 = single(beta1), single(beta2)
     decay_average_(moments, grads, beta1)
-    torch._foreach_mul_(inf_norms, beta2)
-    torch._foreach_add_(inf_norms, epsilon)
-    torch._foreach_maximum_(inf_norms, torch._foreach_abs(grads))
+    private.foreach_mul_(inf_norms, beta2)
+    private.foreach_add_(inf_norms, epsilon)
+    private.foreach_maximum_(inf_norms, private.foreach_abs(grads))
 
     def update(powers: list[float], params: Tensors, moments: Tensors, inf_norms: Tensors) -> None:
-        torch._foreach_addcdiv_(params, moments, inf_norms, -lr / (1.0 - powers[0]))
+        private.foreach_addcdiv_(params, moments, inf_norms, -lr / (1.0 - powers[0]))
 
     by_powers(update, (beta1_pows,), (beta,), (params, moments, inf_norms))
     return params
@@ -340,18 +341,18 @@ def lamb_(
     decay_average_square_(moment2s, grads, beta2)
 
     def update(powers: list[float], params: Tensors, moment1s: Tensors, moment2s: Tensors) -> None:
-        scale = torch._foreach_div(moment2s, 1.0 - powers[1])
-        torch._foreach_sqrt_(scale)
-        torch._foreach_add_(scale, epsilon)
-        directions = torch._foreach_div(moment1s, 1.0 - powers[0])
-        torch._foreach_div_(directions, scale)
-        torch._foreach_add_(directions, params, alpha=weight_decay)
+        scale = private.foreach_div(moment2s, 1.0 - powers[1])
+        private.foreach_sqrt_(scale)
+        private.foreach_add_(scale, epsilon)
+        directions = private.foreach_div(moment1s, 1.0 - powers[0])
+        private.foreach_div_(directions, scale)
+        private.foreach_add_(directions, params, alpha=weight_decay)
         if weight_decay > 0.0 or always_adapt:
-            norms = zip(torch._foreach_norm(params), torch._foreach_norm(directions), strict=True)
-            torch._foreach_mul_(
+            norms = zip(private.foreach_norm(params), private.foreach_norm(directions), strict=True)
+            private.foreach_mul_(
                 directions, [torch.where((p > 0) & (d > 0), p / d, 1.0) for p, d in norms]
             )
-        torch._foreach_add_(params, directions, alpha=-lr)
+        private.foreach_add_(params, directions, alpha=-lr)
 
     if corrects:
         by_powers(update, (beta1_pows, beta2_pows), (beta1, beta2), (params, moment1s, moment2s))
@@ -383,8 +384,8 @@ def nadam_(
     stores them.
     """
     beta1, beta2 = single(beta1), single(beta2)
-    torch._foreach_mul_(momentum_decay_pows, single(0.96))
-    torch._foreach_mul_(beta2_pows, beta2)
+    private.foreach_mul_(momentum_decay_pows, single(0.96))
+    private.foreach_mul_(beta2_pows, beta2)
     decay_average_(moment1s, grads, beta1)
     decay_average_square_(moment2s, grads, beta2)
     for p, g, decay, beta2_pow, product, m, v in zip(
@@ -421,8 +422,8 @@ def radam_(
     """
     beta1, beta2 = single(beta1), single(beta2)
     rho_inf = 2.0 / (1.0 - beta2) - 1.0
-    torch._foreach_mul_(beta1_pows, beta1)
-    torch._foreach_mul_(beta2_pows, beta2)
+    private.foreach_mul_(beta1_pows, beta1)
+    private.foreach_mul_(beta2_pows, beta2)
     decay_average_(moment1s, grads, beta1)
     decay_average_square_(moment2s, grads, beta2)
     for p, beta1_pow, beta2_pow, rho, m, v in zip(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from argosy.foundation import torch_private as private
 from argosy.ops.table import op
 
 Tensors = list[Tensor]
@@ -82,11 +83,11 @@ def lookahead_(fast: Tensors, slow: Tensors, step: Tensor, alpha: float, k: int)
     """
     count = int(step.add_(1.0))
     if count == 1:
-        torch._foreach_copy_(slow, fast)
+        private.foreach_copy_(slow, fast)
     if count % k == 0:
-        torch._foreach_mul_(slow, 1.0 - alpha)
-        torch._foreach_add_(slow, fast, alpha=alpha)
-        torch._foreach_copy_(fast, slow)
+        private.foreach_mul_(slow, 1.0 - alpha)
+        private.foreach_add_(slow, fast, alpha=alpha)
+        private.foreach_copy_(fast, slow)
     return fast
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import UsageError
 from argosy.ops.table import op
 from argosy.ops.traits import SparseGradients
@@ -38,7 +39,7 @@ def total_norm(grads: Sequence[Tensor]) -> Tensor:
     """The 2-norm of coalesced gradients taken together; that of half-precision ones is accumulated
     in float32.
     """
-    norms = torch._foreach_norm([_in_float32(values_of(g)) for g in grads])
+    norms = private.foreach_norm([_in_float32(values_of(g)) for g in grads])
     kinds = {norm.dtype for norm in norms}
     if len(kinds) > 1:
         norms = tuple(norm.double() for norm in norms)
@@ -52,7 +53,7 @@ def shrink_factor(norm: Tensor, clip_norm: float) -> Tensor:
 
 def scale_(grads: Sequence[Tensor], factor: Tensor) -> None:
     """Multiply coalesced gradients in place by a 0-d factor."""
-    torch._foreach_mul_([values_of(g) for g in grads], factor)
+    private.foreach_mul_([values_of(g) for g in grads], factor)
 
 
 @op("squared_l2_norm")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from argosy.foundation import torch_private as private
 from argosy.ops.table import op
 from argosy.ops.traits import SparseGradients
 
@@ -18,7 +19,7 @@ def check_finite_and_unscale_(grads: list[Tensor], scale: Tensor) -> Tensor:
     inverse = scale.reciprocal()
     numbers = _numbers(grads)
     for dtype in {g.dtype for g in numbers}:
-        torch._amp_foreach_non_finite_check_and_unscale_(
+        private.amp_foreach_non_finite_check_and_unscale_(
             [g for g in numbers if g.dtype is dtype], found, inverse
         )
     return found > 0
@@ -58,7 +59,7 @@ def update_loss_scaling_(
     so many bad ones, down to 1.
     """
     if bool(found_inf):
-        torch._foreach_zero_(_numbers(grads))
+        private.foreach_zero_(_numbers(grads))
         num_good_steps.zero_()
         num_bad_steps.add_(1)
         if int(num_bad_steps) == decr_every_n_nan_or_inf:

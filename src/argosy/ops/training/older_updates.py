@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import torch
 
+from argosy.foundation import torch_private as private
 from argosy.ops.table import op
 from argosy.ops.training.updates import Tensors, decay_average_square_, single
 
@@ -16,9 +17,9 @@ def decayed_adagrad_(
 ) -> Tensors:
     """Adagrad with a decaying mean of squares in place of their sum."""
     decay_average_square_(moments, grads, single(decay))
-    scale = torch._foreach_sqrt(moments)
-    torch._foreach_add_(scale, epsilon)
-    torch._foreach_addcdiv_(params, grads, scale, -lr)
+    scale = private.foreach_sqrt(moments)
+    private.foreach_add_(scale, epsilon)
+    private.foreach_addcdiv_(params, grads, scale, -lr)
     return params
 
 

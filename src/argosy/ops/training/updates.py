@@ -18,6 +18,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from argosy.foundation import torch_private as private
 from argosy.ops.table import op
 from argosy.ops.traits import Precision
 
@@ -80,32 +81,32 @@ def by_size(
 
 def decay_average_(averages: Tensors, values: Tensors, keep: float) -> None:
     """averages = keep * averages + (1 - keep) * values"""
-    torch._foreach_mul_(averages, keep)
-    torch._foreach_add_(averages, values, alpha=1.0 - keep)
+    private.foreach_mul_(averages, keep)
+    private.foreach_add_(averages, values, alpha=1.0 - keep)
 
 
 def decay_average_square_(averages: Tensors, values: Tensors, keep: float) -> None:
     """averages = keep * averages + (1 - keep) * values²"""
-    torch._foreach_mul_(averages, keep)
-    torch._foreach_addcmul_(averages, values, values, 1.0 - keep)
+    private.foreach_mul_(averages, keep)
+    private.foreach_addcmul_(averages, values, values, 1.0 - keep)
 
 
 @op("l2_decay")
 def l2_decay(grads: Tensors, params: Tensors, coeff: float) -> Tensors:
     """Gradients with the gradient of ½·coeff·‖params‖² added."""
-    return list(torch._foreach_add(grads, params, alpha=coeff))
+    return list(private.foreach_add(grads, params, alpha=coeff))
 
 
 @op("l1_decay")
 def l1_decay(grads: Tensors, params: Tensors, coeff: float) -> Tensors:
     """Gradients with the gradient of coeff·|params| added."""
-    return list(torch._foreach_add(grads, torch._foreach_sign(params), alpha=coeff))
+    return list(private.foreach_add(grads, private.foreach_sign(params), alpha=coeff))
 
 
 @op("overwrite_", mutates=("targets",))
 def overwrite_(targets: Tensors, values: Tensors) -> Tensors:
     """Give ``targets`` the values of others, in their own dtype."""
-    torch._foreach_copy_(targets, values)
+    private.foreach_copy_(targets, values)
     return targets
 
 
@@ -117,19 +118,19 @@ def widened(tensors: Tensors) -> Tensors:
 
 @op("accumulate_", mutates=("sums",))
 def accumulate_(sums: Tensors, values: Tensors) -> Tensors:
-    torch._foreach_add_(sums, [v.to(s.dtype) for s, v in zip(sums, values, strict=True)])
+    private.foreach_add_(sums, [v.to(s.dtype) for s, v in zip(sums, values, strict=True)])
     return sums
 
 
 @op("clear_", mutates=("tensors",))
 def clear_(tensors: Tensors) -> Tensors:
-    torch._foreach_zero_(tensors)
+    private.foreach_zero_(tensors)
     return tensors
 
 
 @op("scale_all_", mutates=("tensors",))
 def scale_all_(tensors: Tensors, factor: float) -> Tensors:
-    torch._foreach_mul_(tensors, factor)
+    private.foreach_mul_(tensors, factor)
     return tensors
 
 
@@ -145,7 +146,7 @@ def count_to_(step: Tensor, limit: int) -> Tensor:
 @op("sgd_", types=("sgd",), mutates=("params",), is_fused=True)
 def sgd_(params: Tensors, grads: Tensors, lr: float, weight_decay: float = 0.0) -> Tensors:
     def fused(params: Tensors, grads: Tensors) -> None:
-        torch._fused_sgd_(
+        private.fused_sgd_(
             params, grads, [], weight_decay=weight_decay, momentum=0.0, lr=lr, dampening=0.0,
             nesterov=False,
             maximize=False, is_first_step=False,
@@ -153,8 +154,8 @@ def sgd_(params: Tensors, grads: Tensors, lr: float, weight_decay: float = 0.0) 
 
     def plain(params: Tensors, grads: Tensors) -> None:
         if weight_decay:
-            grads = list(torch._foreach_add(grads, params, alpha=weight_decay))
-        torch._foreach_add_(params, grads, alpha=-lr)
+            grads = list(private.foreach_add(grads, params, alpha=weight_decay))
+        private.foreach_add_(params, grads, alpha=-lr)
 
     by_size(fused, plain, params, grads)
     return params
@@ -177,30 +178,32 @@ def momentum_(
     rescale_grad: float = 1.0,
 ) -> Tensors:
     if rescale_grad != 1.0:
-        grads = list(torch._foreach_mul(grads, rescale_grad))
+        grads = list(private.foreach_mul(grads, rescale_grad))
     if mu == 0.0:
         # The fused kernel leaves the velocity alone here, Paddle's stores the gradient in it.
         if weight_decay:
-            grads = list(torch._foreach_add(grads, params, alpha=weight_decay))
-        torch._foreach_copy_(velocities, grads)
-        torch._foreach_add_(params, grads, alpha=-lr)
+            grads = list(private.foreach_add(grads, params, alpha=weight_decay))
+        private.foreach_copy_(velocities, grads)
+        private.foreach_add_(params, grads, alpha=-lr)
         return params
 
     def fused(params: Tensors, grads: Tensors, velocities: Tensors) -> None:
-        torch._fused_sgd_(
+        private.fused_sgd_(
             params, grads, velocities, weight_decay=weight_decay, momentum=mu, lr=lr, dampening=0.0,
             nesterov=use_nesterov, maximize=False, is_first_step=False,
         )  # fmt: skip
 
     def plain(params: Tensors, grads: Tensors, velocities: Tensors) -> None:
         if weight_decay:
-            grads = list(torch._foreach_add(grads, params, alpha=weight_decay))
-        torch._foreach_mul_(velocities, mu)
-        torch._foreach_add_(velocities, grads)
+            grads = list(private.foreach_add(grads, params, alpha=weight_decay))
+        private.foreach_mul_(velocities, mu)
+        private.foreach_add_(velocities, grads)
         if use_nesterov:
-            torch._foreach_add_(params, torch._foreach_add(grads, velocities, alpha=mu), alpha=-lr)
+            private.foreach_add_(
+                params, private.foreach_add(grads, velocities, alpha=mu), alpha=-lr
+            )
         else:
-            torch._foreach_add_(params, velocities, alpha=-lr)
+            private.foreach_add_(params, velocities, alpha=-lr)
 
     by_size(fused, plain, params, grads, velocities)
     return params
@@ -222,19 +225,19 @@ def lars_momentum_(
     decay, plain momentum.
     """
     if rescale_grad != 1.0:
-        grads = list(torch._foreach_mul(grads, rescale_grad))
-    torch._foreach_mul_(velocities, mu)
+        grads = list(private.foreach_mul(grads, rescale_grad))
+    private.foreach_mul_(velocities, mu)
     if lars_weight_decay > 0.0:
-        param_norms = torch._foreach_norm(params)
-        grad_norms = torch._foreach_norm(grads)
-        moves = torch._foreach_add(grads, params, alpha=lars_weight_decay)
+        param_norms = private.foreach_norm(params)
+        grad_norms = private.foreach_norm(grads)
+        moves = private.foreach_add(grads, params, alpha=lars_weight_decay)
         for move, p, g in zip(moves, param_norms, grad_norms, strict=True):
             rate = lr * lars_coeff * p / (g + lars_weight_decay * p + epsilon)
             move.mul_(torch.where((p > 0) & (g > 0), rate, lr))
-        torch._foreach_add_(velocities, moves)
+        private.foreach_add_(velocities, moves)
     else:
-        torch._foreach_add_(velocities, grads, alpha=lr)
-    torch._foreach_sub_(params, velocities)
+        private.foreach_add_(velocities, grads, alpha=lr)
+    private.foreach_sub_(params, velocities)
     return params
 
 
@@ -254,7 +257,7 @@ def adagrad_(
     """``weight_decay`` is coupled (added to the gradient)."""
 
     def fused(params: Tensors, grads: Tensors, moments: Tensors) -> None:
-        torch._fused_adagrad_(
+        private.fused_adagrad_(
             params, grads, moments, [_FIRST] * len(params), lr=lr, lr_decay=0.0,
             weight_decay=weight_decay, eps=epsilon,
             maximize=False,
@@ -262,11 +265,11 @@ def adagrad_(
 
     def plain(params: Tensors, grads: Tensors, moments: Tensors) -> None:
         if weight_decay:
-            grads = list(torch._foreach_add(grads, params, alpha=weight_decay))
-        torch._foreach_addcmul_(moments, grads, grads, 1.0)
-        scale = torch._foreach_sqrt(moments)
-        torch._foreach_add_(scale, epsilon)
-        torch._foreach_addcdiv_(params, grads, scale, -lr)
+            grads = list(private.foreach_add(grads, params, alpha=weight_decay))
+        private.foreach_addcmul_(moments, grads, grads, 1.0)
+        scale = private.foreach_sqrt(moments)
+        private.foreach_add_(scale, epsilon)
+        private.foreach_addcdiv_(params, grads, scale, -lr)
 
     # torch has the fused kernel for the CPU only
     by_size(fused if params[0].is_cpu else plain, plain, params, grads, moments)
@@ -291,14 +294,14 @@ def rmsprop_(
     decay_average_square_(mean_squares, grads, rho)
     if centered:
         decay_average_(mean_grads, grads, rho)
-        scale = torch._foreach_addcmul(mean_squares, mean_grads, mean_grads, -1.0)
-        torch._foreach_add_(scale, epsilon)
+        scale = private.foreach_addcmul(mean_squares, mean_grads, mean_grads, -1.0)
+        private.foreach_add_(scale, epsilon)
     else:
-        scale = torch._foreach_add(mean_squares, epsilon)
-    torch._foreach_sqrt_(scale)
-    torch._foreach_mul_(momentums, momentum)
-    torch._foreach_addcdiv_(momentums, grads, scale, lr)
-    torch._foreach_sub_(params, momentums)
+        scale = private.foreach_add(mean_squares, epsilon)
+    private.foreach_sqrt_(scale)
+    private.foreach_mul_(momentums, momentum)
+    private.foreach_addcdiv_(momentums, grads, scale, lr)
+    private.foreach_sub_(params, momentums)
     return params
 
 
@@ -316,12 +319,12 @@ def adadelta_(
 ) -> Tensors:
     rho = single(rho)
     decay_average_square_(avg_squared_grads, grads, rho)
-    ratio = torch._foreach_add(avg_squared_updates, epsilon)
-    torch._foreach_div_(ratio, torch._foreach_add(avg_squared_grads, epsilon))
-    torch._foreach_sqrt_(ratio)
-    torch._foreach_mul_(ratio, grads)
+    ratio = private.foreach_add(avg_squared_updates, epsilon)
+    private.foreach_div_(ratio, private.foreach_add(avg_squared_grads, epsilon))
+    private.foreach_sqrt_(ratio)
+    private.foreach_mul_(ratio, grads)
     decay_average_square_(avg_squared_updates, list(ratio), rho)
-    torch._foreach_add_(params, ratio, alpha=-lr)
+    private.foreach_add_(params, ratio, alpha=-lr)
     return params
 
 

@@ -5,18 +5,18 @@ backend serves.
 from __future__ import annotations
 
 import torch
-from torch.nn.modules.batchnorm import _BatchNorm
 
+from argosy.foundation.torch_private import BatchNorm, LazyNorm
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.totals import total
 
 
-class SyncBatchNorm(_BatchNorm):
+class SyncBatchNorm(BatchNorm):
     """``plain`` (its parameters, buffers and settings), with statistics over ``group`` while
     training. In ``eval`` it is ``plain``.
     """
 
-    def __init__(self, plain: _BatchNorm, group: Group) -> None:
+    def __init__(self, plain: BatchNorm, group: Group) -> None:
         super().__init__(
             plain.num_features,
             plain.eps,
@@ -73,9 +73,9 @@ def synchronised(module: torch.nn.Module, group: Group) -> torch.nn.Module:
     """``module`` with every BatchNorm1d, 2d, 3d replaced by one over ``group``; parameters and
     buffers stay the same objects.
     """
-    if isinstance(module, torch.nn.modules.batchnorm._LazyNormBase):
+    if isinstance(module, LazyNorm):
         raise TypeError("sync_batch_norm: run a lazy batch norm once before it is converted")
-    if isinstance(module, _BatchNorm) and not isinstance(module, SyncBatchNorm):
+    if isinstance(module, BatchNorm) and not isinstance(module, SyncBatchNorm):
         return SyncBatchNorm(module, group)
     for name, child in list(module.named_children()):
         setattr(module, name, synchronised(child, group))

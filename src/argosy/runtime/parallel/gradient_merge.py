@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import UsageError
 
 
@@ -69,7 +70,7 @@ class GradientMerge:
             else:
                 param.grad = grad / self.k_steps
         if dense:
-            torch._foreach_div_(dense, float(self.k_steps))
+            private.foreach_div_(dense, float(self.k_steps))
 
     def _tell_wrapper(self) -> None:
         if self._synchronised is not None:

@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from argosy.foundation import torch_private as private
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.overflow import found_anywhere
 
@@ -54,7 +55,7 @@ class LossScale:
             p.grad._values() if p.grad.is_sparse else p.grad for p in params if p.grad is not None
         ]
         if values:
-            torch._foreach_mul_(values, 1.0 / self.value)
+            private.foreach_mul_(values, 1.0 / self.value)
         is_bad = not all(bool(torch.isfinite(v).all()) for v in values)
         if group is not None:
             is_bad = found_anywhere(is_bad, group)

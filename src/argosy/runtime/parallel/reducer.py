@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import torch
 
 from argosy.foundation import gradients
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.bucket import Bucket
 from argosy.runtime.comm.group import Group
@@ -136,11 +137,11 @@ class Reducer(Rounds):
         if self._is_armed or self._in_round:
             # as torch.no_grad() does, whose decorator costs 5 us here, for every parameter
             was_enabled = torch.is_grad_enabled()
-            torch._C._set_grad_enabled(False)
+            private.set_grad_enabled(False)
             try:
                 self._on_gradient(index, param)
             finally:
-                torch._C._set_grad_enabled(was_enabled)
+                private.set_grad_enabled(was_enabled)
         elif index in self._is_fresh_by_sparse:
             self._is_fresh_by_sparse[index] = True
         else:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import torch
 
 from argosy.foundation import gradients
+from argosy.foundation import torch_private as private
 from argosy.runtime.parallel.anchor import Anchor
 from argosy.runtime.parallel.lifetime import Held, weakly
 
@@ -79,7 +80,7 @@ class Rounds(abc.ABC):
 
     def _begin(self) -> None:
         self._in_round = True
-        torch.autograd.Variable._execution_engine.queue_callback(self._finish)
+        private.queue_callback(self._finish)
 
     def _send_ready(self) -> None:
         """Send the buckets whose turn it is and whose gradients are all settled."""

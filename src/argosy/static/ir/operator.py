@@ -222,14 +222,18 @@ class Operator:
         given = {k: v for k, v in given.items() if v is not inspect.Parameter.empty}
         given.update(self.named_args)
         attrs = spelling.written({k: v for k, v in given.items() if not names_in(v)})
-        if spelling.dtypes:
-            attrs.update({k: self._dtype_code(slot) for k, slot in spelling.dtypes.items()})
+        for name, (what, slot) in spelling.of_slots.items():
+            attrs[name] = self._shape_of(slot) if what == "shape" else self._dtype_code(slot)
         return attrs
 
     def _dtype_code(self, slot: str) -> int:
         """Paddle's number of the dtype of what a slot takes."""
         variable = self.block.find_var_recursive(self.input_slots[slot][0])
         return -1 if variable is None else Code(variable.raw.dtype)
+
+    def _shape_of(self, slot: str) -> list[int]:
+        variable = self.block.find_var_recursive(self.input_slots[slot][0])
+        return [] if variable is None else list(variable.shape)
 
     @property
     def sub_blocks(self) -> list[Any]:

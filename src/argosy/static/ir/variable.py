@@ -41,6 +41,10 @@ class FixedGradient(NotEager, RuntimeError):
     """The gradient of a variable of a program was set by hand."""
 
 
+class NoBackward(NotEager):
+    """Gradients were asked of a variable in the way of tensors."""
+
+
 # Sizes that stand for an unknown one: with many divisors in common, so that a reshape that will fit
 # also fits now, and unlikely in a script, so that an error message can show -1 in their place.
 STAND_IN, OTHER_STAND_IN = 1920, 2688
@@ -348,7 +352,7 @@ class Variable(Tensor):
         raise self._no_value("torch()")
 
     def backward(self, grad_tensor: Any = None, retain_graph: bool = False) -> None:
-        raise NotEager(
+        raise NoBackward(
             f"backward() of Variable {self.name!r}: a program gets its gradients from "
             "optimizer.minimize(loss) "
             "or paddle.static.append_backward(loss)"

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import ProgramError
 from argosy.foundation.registry import Registry
 from argosy.ops.array.creation import assign
@@ -33,6 +34,7 @@ from argosy.static.lower.gradients import (
     gradients_of,
     has_backward,
     is_differentiable,
+    tracked,
     unshared,
 )
 from argosy.static.lower.guard import guarded
@@ -337,21 +339,17 @@ class Emitter:
         return True
 
     def starts(self, operator: Operator, name: str) -> bool:
-        """Whether gradients end at this output: they are wanted of it, and none reaches what it is
-        computed of.
-        """
+        """Whether gradients may end at this output: the script wants them of it."""
         variable = self.variable(name)
         if not (self.trains and variable.is_source and is_differentiable(variable)):
             return False
-        if ONLY_IF in operator.kwargs:  # it may have no value
-            return False
-        inputs = [self.variable(n) for n in operator.input_arg_names]
-        return name not in self.detached and not any(is_differentiable(v) for v in inputs)
+        # one of a branch may have no value
+        return ONLY_IF not in operator.kwargs and name not in self.detached
 
     def track(self, name: str) -> None:
         """Let gradients of a variable be taken from here on; operators may still write it."""
         local = self.text.local(name)
-        self.text.append(f"{local} = {local}.detach().requires_grad_().clone()")
+        self.text.append(f"{local} = tracked({local})")
 
     def stops(self, operator: Operator, name: str) -> bool:
         """Whether a gradient that would flow into this output must be stopped."""
@@ -372,8 +370,9 @@ class Emitter:
 def _helpers() -> dict[str, Any]:
     """What the text of every program calls."""
     return {
-        "set_grad": torch._C._set_grad_enabled,
+        "set_grad": private.set_grad_enabled,
         "gradients_of": gradients_of,
+        "tracked": tracked,
         "present": _present,
         "unshared": unshared,
         "dense": dense,

@@ -58,6 +58,13 @@ def gradients_of(
     return gradients
 
 
+def tracked(value: torch.Tensor) -> torch.Tensor:
+    """A value of which gradients can be taken: where none flows through it, as through the result
+    of ``zeros_like``, they end at it.
+    """
+    return value if value.requires_grad else value.detach().requires_grad_().clone()
+
+
 def unshared(value: Any) -> Any:
     """A value that the updates of parameters after it do not change; it may be an array of
     values, or None.

@@ -11,15 +11,15 @@ from __future__ import annotations
 import functools
 import types
 
+from argosy.foundation import torch_private as private
+
 
 @functools.cache
 def keep_compiler_out() -> None:
     """Let the meta functions of torch run without its compiler; once per process."""
     try:
-        from torch._compile import _disable_dynamo
-        from torch._decomp import global_decomposition_table as tables
-
-        marked = _disable_dynamo(lambda: None).__code__
+        mark, tables = private.compiler_marks()
+        marked = mark(lambda: None).__code__
         position = marked.co_freevars.index("fn")
         waiting = [fn for table in tables.values() for fn in table.values()]
     except (ImportError, AttributeError, ValueError):  # another torch: it loads what it wants

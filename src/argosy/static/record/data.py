@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import DtypeError, NotSupported, UsageError
+from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
 from argosy.framework.mode import switch
 from argosy.nn import parameter
 from argosy.static.ir.variable import Parameter, Variable
@@ -24,6 +24,11 @@ def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Variab
     LoDTensor. Their offsets are variables of the program too, beside it: ``name@LOD``, or
     ``name@LOD0``, ``name@LOD1`` for two levels.
     """
+    if not switch.is_static:
+        raise BadArgument(
+            "data() is only supported while programs are recorded: call paddle.enable_static() "
+            "first"
+        )
     if not isinstance(name, str):
         raise DtypeError(f"static.data: name must be a string, but received {name!r}")
     if not isinstance(shape, (list, tuple)):

@@ -31,7 +31,13 @@ from argosy.static.ir.variable import Kind, Parameter, Variable, samples
 from argosy.static.record.carry import carry
 from argosy.static.record.infer import check_dtypes, infer, is_eager
 from argosy.static.record.naming import Names, aside, names_of, plan
-from argosy.tensor.engine import current_mode, pop_mode, push_mode, unique_name
+from argosy.tensor.engine import (
+    current_mode,
+    execute_beside,
+    pop_mode,
+    push_mode,
+    unique_name,
+)
 
 # Where lines that record operators are, but not those of the script: this package, and what runs
 # its ``with`` blocks.
@@ -95,6 +101,8 @@ class Recorder:
     # ----------------------------------------------------------------------------------------------
 
     def __call__(self, op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        if switch.is_foreign:  # one thread records a file, and this is another
+            return execute_beside(op, args, attrs)
         args, attrs = mapped(args, self.admit), mapped(attrs, self.admit)
         if op.traits.recorded_dtypes:
             check_dtypes(op, args, attrs)

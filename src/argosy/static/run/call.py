@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import ArgosyError, DtypeError, ProgramError, nearest, raise_as
 from argosy.ops.table import Op
 from argosy.optimizer.optimizer import current_rate
@@ -44,7 +45,7 @@ def run_lowered(
     except Exception as error:  # of an op: whatever it is, it is told with the operator
         raise_as(located(lowered, error, call), error)
     finally:
-        torch._C._set_grad_enabled(was_enabled)
+        private.set_grad_enabled(was_enabled)
     for name, value in zip(lowered.writes, written, strict=True):
         if not isinstance(value, torch.Tensor):
             _keep(scope.var(name), value, device)

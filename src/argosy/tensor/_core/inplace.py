@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.tensor._core.tensor import Tensor, asks_for_gradient
 
@@ -84,7 +85,7 @@ def change(x: Tensor, call: str, fn: Callable[..., Any], /, *args: Any, **kwargs
     return replace(x, out, call)
 
 
-_set_version = torch._C._autograd._unsafe_set_version_counter
+_set_version = private.set_version_counter
 
 
 def _is_in_graph(values: Iterable[Any]) -> bool:

@@ -797,9 +797,14 @@ class Parameter(Tensor):
         name: str | None = None,
         *,
         shape: Any = None,
+        lod_level: int = 0,
+        optimize_attr: dict[str, float] | None = None,
+        regularizer: Any = None,
+        do_model_average: Any = None,
+        need_clip: bool = True,
     ) -> None:
         """Hold ``data``, or, as ``EagerParamBase(shape=..., dtype=...)`` does, be of a shape and
-        filled later.
+        filled later. A parameter is no sequence, so ``lod_level`` says nothing.
         """
         if data is None:
             from argosy.tensor._core.construct import unfilled
@@ -808,7 +813,10 @@ class Parameter(Tensor):
         super().__init__(data, dtype)
         if self.raw.is_floating_point() or self.raw.is_complex():
             self.raw.requires_grad_(trainable)
-        self.optimize_attr = {"learning_rate": 1.0}
+        self.optimize_attr = {"learning_rate": 1.0} if optimize_attr is None else optimize_attr
+        self.regularizer = regularizer
+        self.do_model_average = do_model_average
+        self.need_clip = need_clip
         if name is not None:
             self._name = name
 
@@ -938,6 +946,14 @@ def apply(op: Op, *args: Any, **attrs: Any) -> Any:
         result.raw = out
         return result
     return rewrap(out)
+
+
+def execute_beside(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    """Run ``op`` eagerly and leave the mode, which is another thread's, as it is."""
+    try:
+        return rewrap(op.fn(*unwrap(args), **unwrap(attrs)))
+    except (RuntimeError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise_as(explain(op, args, attrs, error), error)
 
 
 def execute(op: Op, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:

@@ -299,6 +299,7 @@ def test_a_worker_clips_by_the_norm_of_dense_parameters_and_rows(job, clip, rows
     loss = found.sum() + 2.0 * w.sum()
     optimizer = paddle.optimizer.SGD(1.0, grad_clip=clip)
     fleet.distributed_optimizer(optimizer, chosen).minimize(loss)
+    assert optimizer.clip is clip  # the script's own object stays as it is
     exe, main = paddle.static.Executor(), paddle.static.default_main_program()
     exe.run(paddle.static.default_startup_program())
     running.serve()

@@ -5,7 +5,7 @@ import pyarrow.flight as flight
 import pytest
 
 from argosy.foundation.errors import ConfigError, ServerUnavailable
-from argosy.runtime.launch import ps_tls
+from argosy.runtime.launch.servers import tls as ps_tls
 from argosy.runtime.ps.server.service import Service
 from argosy.runtime.ps.server.status import Observer
 from argosy.runtime.ps.server.tables import Tables

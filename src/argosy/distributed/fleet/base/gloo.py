@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -90,6 +91,8 @@ class Gloo:
         self._transport = TorchBackend(
             "gloo", name, self._rank, self._size, store, self._timeout_s, self._address()
         )
+        # Paddle's has no end of its own
+        weakref.finalize(self, self._transport.close).atexit = False
 
     def _address(self) -> str:
         return "127.0.0.1" if self._iface == "lo" else socket.gethostbyname(socket.gethostname())

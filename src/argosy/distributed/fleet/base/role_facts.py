@@ -24,6 +24,7 @@ VARIABLES = (
     "PADDLE_WORLD_DEVICE_IDS",
     "PADDLE_MASTER",
     "MASTER_ADDR",
+    "ARGOSY_MEETING",
     "PADDLE_PSERVERS_IP_PORT_LIST",
     "TRAINING_ROLE",
     "POD_IP",
@@ -80,7 +81,7 @@ def _collective(variables: Mapping[str, str]) -> RoleFacts:
             f"PADDLE_TRAINING_ROLE must be TRAINER in a collective job, but is {role!r}"
         )
     endpoints = _list(variables, "PADDLE_TRAINER_ENDPOINTS")
-    meets = bool({"PADDLE_MASTER", "MASTER_ADDR"} & variables.keys())
+    meets = bool({"PADDLE_MASTER", "MASTER_ADDR", "ARGOSY_MEETING"} & variables.keys())
     count = len(endpoints) or (_integer(variables, "PADDLE_TRAINERS_NUM", 1) if meets else 1)
     if count == 1 and not endpoints:
         return RoleFacts(

@@ -322,6 +322,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         self._kwargs = kwargs
 
     def _find_out(self) -> RoleFacts:
+        env.describe()
         return from_variables(env.select(VARIABLES), self._is_collective)
 
 

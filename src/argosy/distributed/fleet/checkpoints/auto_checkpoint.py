@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from argosy.distributed.fleet.checkpoints import folders as files
+from argosy.distributed.fleet.checkpoints.departure import Departure
+from argosy.distributed.fleet.checkpoints.last_point import Board, StoreBoard
 from argosy.distributed.fleet.checkpoints.objects import Objects, Own
 from argosy.distributed.fleet.checkpoints.ranks import (
     Ranks,
@@ -23,9 +25,12 @@ from argosy.distributed.fleet.checkpoints.resumable import (
     set_random_state,
 )
 from argosy.distributed.fleet.utils import log_util
+from argosy.distributed.job import job
+from argosy.foundation import env
 from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.foundation.manifest import Fact
 from argosy.runtime.comm.group import Group
+from argosy.runtime.launch.progress import VARIABLES, Progress
 
 __all__ = ["AutoCheckpoint"]
 
@@ -36,6 +41,8 @@ class AutoCheckpoint:
     """What ``fleet.auto_checkpoint`` returns. Making it restores the newest complete checkpoint of
     the directory, if there is one.
 
+    SIGUSR1 and SIGTERM, to any process of the job, end its loops after the step under way, with
+    everything saved: SystemExit with the code that asks a scheduler to start the job again.
     ``num_steps`` and ``epoch`` are the complete ones; ``resumed_from`` is the step that was
     restored, None if none was.
     """
@@ -72,9 +79,13 @@ class AutoCheckpoint:
         self.epoch = 0
         self.resumed_from: int | None = None
         self._restore()
+        self._departure = self._make_departure(group)
 
     def _make_ranks(self, group: Group | None) -> Ranks:
         return Ranks(group)
+
+    def _make_departure(self, group: Group | None) -> Departure:
+        return Departure(Board() if group is None else _board_of(group))
 
     def _own(self, model: Any) -> Own | None:
         """What this process has of the model, if it does not have all of it."""
@@ -87,14 +98,19 @@ class AutoCheckpoint:
         """The numbers, from 0, of the epochs that are left of ``num_epochs``; the first may be one
         that has begun. In the end everything is saved.
         """
-        while self.epoch < num_epochs:
-            yield self.epoch
-            self.epoch += 1
-            if self._batches is not None:
-                self._batches.end_epoch()
-        self._put_random_back()
-        if self._saved != (self.num_steps, self.epoch):
-            self.save()
+        self._open()
+        progress = self._progress_of(self.epoch, num_epochs)
+        with self._departure.looping(lambda: self.num_steps):
+            while self.epoch < num_epochs:
+                yield self.epoch
+                self.epoch += 1
+                progress.tell(self.epoch, self.epoch == num_epochs)
+                if self._batches is not None:
+                    self._batches.end_epoch()
+                else:
+                    self._stop_if_asked()
+            self._put_random_back()
+            self._save_once()
 
     def batches(self) -> Iterator[Any]:
         """The batches that are left of the epoch. Asking for the next one says that the step with
@@ -104,7 +120,10 @@ class AutoCheckpoint:
             raise UsageError(
                 "auto_checkpoint: batches() needs the argument loader; without one, use steps()"
             )
+        self._open()
         self._begin()
+        self._batches.mark()
+        self._stop_if_asked()
         for batch in self._batches:
             yield batch
             self._batches.advance()
@@ -114,21 +133,36 @@ class AutoCheckpoint:
         """The numbers, from 0, of the steps that are left of ``num_steps``, for data that depend on
         nothing else. In the end everything is saved.
         """
-        self._begin()
-        self._put_random_back()
-        while self.num_steps < num_steps:
-            yield self.num_steps
-            self.step()
-        if self._saved != (self.num_steps, self.epoch):
-            self.save()
+        self._open()
+        progress = self._progress_of(self.num_steps, num_steps)
+        with self._departure.looping(lambda: self.num_steps):
+            self._begin()
+            self._put_random_back()
+            self._stop_if_asked()
+            while self.num_steps < num_steps:
+                yield self.num_steps
+                self.step()
+                progress.tell(self.num_steps, self.num_steps == num_steps)
+            self._save_once()
 
     def step(self) -> None:
         """Count a step, and save if it is time to; ``batches`` and ``steps`` call it themselves."""
         self._put_random_back()
+        self._count_step()
+        self._rest()
+
+    def _count_step(self) -> None:
         self.num_steps += 1
         if self.num_steps % self._every == 0:
             self.save()
-        self._rest()
+        self._stop_if_asked()
+
+    def _open(self) -> None:
+        """The script asks for a loop."""
+
+    def _progress_of(self, begun: int, total: int) -> Progress:
+        """Where the first rank tells how far it is."""
+        return Progress(env.select(VARIABLES) if self._ranks.rank == 0 else {}, begun, total)
 
     def _begin(self) -> None:
         """A loop begins."""
@@ -141,8 +175,15 @@ class AutoCheckpoint:
         if state is not None:
             set_random_state(state)
 
+    def _stop_if_asked(self) -> None:
+        self._departure.stop_if_asked(self.num_steps, self.epoch, self._save_once)
+
     # -- saving
     # ----------------------------------------------------------------------------------------------
+
+    def _save_once(self) -> None:
+        if self._saved != (self.num_steps, self.epoch):
+            self.save()
 
     def save(self) -> None:
         """Write a checkpoint now; every rank calls it. It counts when all have written, and
@@ -273,6 +314,15 @@ class AutoCheckpoint:
             "objects": averaged([first["objects"], *(state["objects"] for state in others)]),
             "progress": progress,
         }
+
+
+def _board_of(group: Group) -> Board:
+    """Where the ranks of ``group`` agree on their last step."""
+    assert job.session is not None
+    store = job.session.store
+    # each rank's n-th loop is the n-th of the others
+    number = int(store.add(f"preemption/loops/{group.rank}", 1))
+    return StoreBoard(store, group.rank, group.nranks, number)
 
 
 def _problem(action: Any, *args: Any) -> str | None:

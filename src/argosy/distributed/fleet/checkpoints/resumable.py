@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from argosy.foundation.errors import CheckpointError
+from argosy.foundation.preemption import shield_child
 from argosy.io import DistributedBatchSampler
 from argosy.io.batch_sampler import _batches, _fill_up, _share_of
 
@@ -118,6 +119,8 @@ class Batches:
             object.__setattr__(
                 loader, "batch_sampler", self._sampler
             )  # torch's own __setattr__ forbids it after construction
+        if isinstance(loader, torch.utils.data.DataLoader) and loader.num_workers:
+            loader.worker_init_fn = _Shielded(loader.worker_init_fn)
         self.position = self._new_position()
         self.random_at_start = random_state()
         self._epoch_at_start = self._epoch_of_sampler()
@@ -221,6 +224,20 @@ class Batches:
             if isinstance(getattr(candidate, "epoch", None), int):
                 return candidate
         return None
+
+
+class _Shielded:
+    """The first call in a worker of torch's loader, which is to live until the loop has saved;
+    workers of paddle's do the same.
+    """
+
+    def __init__(self, inner: Callable[[int], Any] | None) -> None:
+        self._inner = inner
+
+    def __call__(self, worker_id: int) -> None:
+        shield_child()
+        if self._inner is not None:
+            self._inner(worker_id)
 
 
 class _Skipping:

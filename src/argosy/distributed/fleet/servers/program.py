@@ -145,6 +145,7 @@ class ProgramOptimizer:
 
     def __init__(self, optimizer: Any, runtime: PsRuntime) -> None:
         self._inner_opt = optimizer
+        self._sender = optimizer  # what servers are told of it
         self._runtime = runtime
 
     def __getattr__(self, name: str) -> Any:
@@ -207,7 +208,7 @@ class ProgramOptimizer:
             found = gradients([loss], [*dense, *(pull.rows for pull in trained)])
             pairs = [(p, g) for p, g in zip(dense, found, strict=False) if g is not None]
             self._runtime.model = _model(
-                specs, [p for p, _ in pairs], self._inner_opt, rows, frozenset(own_rates),
+                specs, [p for p, _ in pairs], self._sender, rows, frozenset(own_rates),
                 {name: multiplier_of(param) for name, (param, _) in tables.items()},
             )  # fmt: skip
             _record_take(startup, [p.name for p, _ in pairs], link)
@@ -235,7 +236,7 @@ class ProgramOptimizer:
         clip = self._inner_opt.clip
         if not tables or not isinstance(clip, (ClipGradByNorm, ClipGradByGlobalNorm)):
             return None
-        self._inner_opt.clip = None
+        self._sender = self._inner_opt.without_clip()
         return clip
 
     def _options(self) -> dict[str, Any]:
@@ -251,7 +252,7 @@ class ProgramOptimizer:
         spec = SparseSpec(
             param.name,
             int(param.shape[1]),
-            sparse_rule(self._inner_opt, param),
+            sparse_rule(self._sender, param),
             _initial(param, startup),
             padding if padding >= 0 else None,
         )
@@ -270,7 +271,7 @@ class ProgramOptimizer:
     ) -> list[Operator]:
         block = program.global_block()
         done = len(block.ops)
-        recorded = RecordedOptimizer(self._inner_opt)
+        recorded = RecordedOptimizer(self._sender)
         is_local = self._runtime.mode.trains_locally
         if is_local and pairs:
             recorded.apply_gradients(pairs)

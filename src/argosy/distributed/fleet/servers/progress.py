@@ -10,6 +10,7 @@ loops of ``auto_checkpoint``.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from argosy.static import Program, global_scope
 from argosy.static.files.variables import is_persistable
 from argosy.static.ir.variable import Variable
 
-__all__ = ["OwnState", "Pass", "decoded", "encoded", "follow", "own_variables", "rest"]
+__all__ = ["OwnState", "Pass", "Passes", "decoded", "encoded", "follow", "own_variables", "rest"]
 
 State = dict[str, Any]
 _DATASET = "dataset"
@@ -117,6 +118,34 @@ class OwnState(Own):
 # --------------------------------------------------------------------------------------------------
 
 
+class Passes:
+    """The passes over datasets that a loop of ``auto_checkpoint`` counts: what each has ended with,
+    and where the one under way is (``now``). ``found`` is where a job before this one was.
+
+    ``count`` is called when a batch is done, ``num_steps`` tells how many are.
+    """
+
+    def __init__(self, count: Callable[[], None], num_steps: Callable[[], int]) -> None:
+        self._count = count
+        self.num_steps = num_steps
+        self.ended: list[State] = []
+        self.now: State | None = None
+        self.found: State | None = None
+
+    def advance(self, state: State) -> None:
+        """A batch is done, and the pass is at ``state``."""
+        self.now = state
+        self._count()
+
+    def state(self) -> State | None:
+        """For a checkpoint; None before the first pass."""
+        return None if self.now is None else {"ended": self.ended, "now": self.now}
+
+    def set_state(self, state: State | None) -> None:
+        if state is not None:
+            self.ended, self.found = list(state["ended"]), state["now"]
+
+
 class Pass:
     """One pass over a dataset. ``num_done`` batches were trained on by a process before this one;
     ``is_over``: all of them.
@@ -125,13 +154,14 @@ class Pass:
     """
 
     def __init__(self, runtime: PsRuntime, program: Program) -> None:
-        if runtime.has_loop:
+        if runtime.has_loop and runtime.passes is None:
             raise UsageError(
-                "train_from_dataset: this script has a fleet.auto_checkpoint, and both would "
-                "tell where in its data the worker is; feed batches with exe.run "
-                "in its loop, or train without it: train_from_dataset goes on by itself, and "
-                "save_persistables saves the tables"
+                "train_from_dataset: this script has a loop of fleet.auto_checkpoint, and both "
+                "would tell where in its data the worker is; feed batches with exe.run in the "
+                "loop, or call train_from_dataset outside of one, with a fleet.auto_checkpoint "
+                "that is given the model alone: it counts the batches"
             )
+        self._passes = runtime.passes
         self._runtime, self._program = runtime, program
         self._worker = runtime.worker
         self._number = runtime.num_passes
@@ -140,7 +170,11 @@ class Pass:
         self.num_done = 0
         self.is_over = False
         point = self._worker.resting_point
-        state = None if point is None else decoded(point, "the worker's resting point")
+        self._is_back = point is not None  # a process before this one was in the same job
+        if point is not None:
+            state: State | None = decoded(point, "the worker's resting point")
+        else:
+            state = None if self._passes is None else self._passes.found
         if state is None or state["kind"] != _DATASET:
             return
         self.is_over = self._number < state["pass"]
@@ -155,20 +189,27 @@ class Pass:
             self._rest()
             return
         self._put_back(self.before)
-        self._worker.go_on()
         self.before = None
+        if self._is_back:
+            self._worker.go_on()
+        else:
+            self._rest()
 
     def advance(self) -> None:
         """A batch was trained on."""
         self.num_done += 1
+        if self._passes is not None:
+            self._passes.advance(self._state())
         self._rest()
 
     def end(self) -> None:
         """There are no more batches."""
-        path = self._path()
+        path, state = self._path(), self._state()
+        if self._passes is not None:
+            self._passes.ended.append(state)
         if path is None:
             return
-        data = encoded(self._state())
+        data = encoded(state)
         with replacing(path) as file:
             file.write(hashlib.sha256(data).digest() + data)
 
@@ -184,19 +225,26 @@ class Pass:
     def _state(self) -> State:
         variables = {v.name: held(v.name) for v in own_variables(self._runtime, self._program)}
         place = {"pass": self._number, "batch": self.num_done}
-        return {"kind": _DATASET, **place, "random": random_state(), "variables": variables}
+        steps = {} if self._passes is None else {"num_steps": self._passes.num_steps()}
+        random = {"random": random_state()}
+        return {"kind": _DATASET, **place, **steps, **random, "variables": variables}
 
     def _put_back(self, state: State) -> None:
         set_held(state["variables"])
         set_random_state(state["random"])
 
     def _ended(self) -> State:
-        """What ``end`` wrote when this pass was over."""
+        """What this pass ended with, in this job or in one before."""
+        if self._passes is not None and self._number < len(self._passes.ended):
+            return self._passes.ended[self._number]
         path = self._path()
         data = path.read_bytes() if path is not None and path.is_file() else b""
         if hashlib.sha256(data[32:]).digest() != data[:32]:
             self.refuse(f"{path} is missing or damaged")
-        return decoded(data[32:], str(path))
+        state = decoded(data[32:], str(path))
+        if self._passes is not None:
+            self._passes.ended.append(state)
+        return state
 
     def _path(self) -> Path | None:
         folder = self._worker.progress_folder

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from argosy.distributed.fleet.servers.d2sum import d2sum_update, replaces
+from argosy.distributed.fleet.servers.preemption import ServerWatch, say_departure
 from argosy.distributed.fleet.servers.rules import (
     dense_update,
     needs_all_in_one_place,
@@ -44,6 +45,7 @@ from argosy.runtime.ps.worker.worker import DENSE, WAY_OUT, Mode, Worker
 if TYPE_CHECKING:
     from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
     from argosy.distributed.fleet.base.role_maker import RoleMakerBase
+    from argosy.distributed.fleet.servers.progress import Passes
 
 __all__ = ["GROUPED", "TABLES", "Model", "PsRuntime", "checkpoint_in", "mode_of"]
 
@@ -114,6 +116,9 @@ class PsRuntime:
         self._folder: str | None = None
         self.num_passes = 0  # over datasets that this process has begun
         self.has_loop = False  # of auto_checkpoint, which tells where in its data the worker is
+        # over datasets, which a loop of auto_checkpoint counts in place of its own steps
+        self.passes: Passes | None = None
+        self._left_at: int | None = None  # steps; it has saved, and is to be started again
         atexit.register(self.close)
 
     # -- both
@@ -220,13 +225,14 @@ class PsRuntime:
         """Serve until every worker has called ``stop_worker``."""
         tables = self.tables
         endpoint = self.role.get_pserver_endpoints()[self.role.server_index()]
+        watch = ServerWatch(tables)
         service = Service(
             f"{tls.scheme()}://{endpoint}",
             tables,
             self._token,
             self.role.worker_num(),
             tls_certificates=tls.server_certificates(),
-            actions=self._actions(tables),
+            actions=self._actions(tables) | {"notes": watch.notes, "settle": watch.settle},
         )
         try:
             service.serve_to_the_end()
@@ -234,6 +240,7 @@ class PsRuntime:
             tables.close()
             service.end()
         self.close()
+        watch.end()
 
     def _actions(self, tables: Tables) -> dict[str, Action]:
         """What servers of a Fleet do beside serving tables: care of one table, and telling workers
@@ -262,15 +269,11 @@ class PsRuntime:
             tables.give_up(str(body["reason"]))
             return {}
 
-        def notes(body: dict[str, Any]) -> dict[str, Any]:
-            return {"notes": tables.notes(dict(body))}
-
         return {
             "save_table": save,
             "load_table": load,
             "meet": meet,
             "give_up": give_up,
-            "notes": notes,
         }
 
     # -- workers
@@ -378,9 +381,22 @@ class PsRuntime:
         worker, self._worker = self._worker, None
         try:
             if worker is not None:
+                if self._left_at is not None:
+                    say_departure(worker.client, self._left_at)
                 worker.stop()
         finally:
             self.close()
+
+    def stop_at_exit(self, num_steps: int) -> None:
+        """This worker has saved, and its process ends; it says goodbye when nothing is under way
+        any more.
+        """
+        self._left_at = num_steps
+        atexit.register(self._stop_unless_stopped)
+
+    def _stop_unless_stopped(self) -> None:
+        if self._worker is not None:
+            self.stop_worker()
 
     def _are_listening(self) -> bool:
         """Whether all servers can be reached now."""

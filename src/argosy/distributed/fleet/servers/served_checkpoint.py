@@ -22,10 +22,12 @@ from typing import Any
 from argosy.distributed.fleet.base.role_maker import RoleMakerBase
 from argosy.distributed.fleet.checkpoints import folders as files
 from argosy.distributed.fleet.checkpoints.auto_checkpoint import AutoCheckpoint, State
+from argosy.distributed.fleet.checkpoints.departure import Departure
 from argosy.distributed.fleet.checkpoints.objects import Own
 from argosy.distributed.fleet.checkpoints.ranks import Ranks
 from argosy.distributed.fleet.checkpoints.resumable import checked
-from argosy.distributed.fleet.servers.progress import OwnState, decoded, rest
+from argosy.distributed.fleet.servers.preemption import NotesBoard
+from argosy.distributed.fleet.servers.progress import OwnState, Passes, decoded, rest
 from argosy.distributed.fleet.servers.runtime import TABLES, PsRuntime
 from argosy.foundation import manifest
 from argosy.foundation.deadline import Deadline
@@ -38,6 +40,7 @@ __all__ = ["ServedCheckpoint"]
 _AGAIN_S = 0.05
 _TIMEOUT_S = 600.0
 _LOOP = "loop"
+_BARE = ("model", "keep")  # what a loop that counts batches of datasets may be given
 
 
 class _Workers(Ranks):
@@ -70,14 +73,43 @@ class ServedCheckpoint(AutoCheckpoint):
         self._worker = runtime.worker
         self._number, self._count = role.worker_index(), role.worker_num()
         self._job = ""
+        # what a script does between passes over datasets is done again, so nothing else is saved
+        is_bare = all(value is None for name, value in objects.items() if name not in _BARE)
+        self._passes = Passes(self._count_step, lambda: self.num_steps) if is_bare else None
         super().__init__(directory, every_n_steps, None, **objects)
-        runtime.has_loop = True
+        runtime.has_loop, runtime.passes = True, self._passes
 
     def _make_ranks(self, group: Group | None) -> Ranks:
         return _Workers(self._number, self._count)
 
+    def _make_departure(self, group: Group | None) -> Departure:
+        board = NotesBoard(self._worker.client, self._number, self._count)
+        return Departure(board, self._runtime.stop_at_exit)
+
     def _own(self, model: Any) -> Own | None:
         return None if model is None else OwnState(model, self._runtime)
+
+    # -- passes over datasets
+    # ----------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        if self._runtime.num_passes:
+            raise UsageError(
+                "fleet.auto_checkpoint: this script has called train_from_dataset, whose batches "
+                "are its steps; a loop of its own cannot be counted beside them"
+            )
+        self._passes = self._runtime.passes = None
+
+    def _progress(self) -> State:
+        passes = None if self._passes is None else self._passes.state()
+        return {**super()._progress(), "passes": passes}
+
+    def _put_back(self, state: State) -> None:
+        super()._put_back(state)
+        found = state["progress"].get("passes")
+        if self._passes is not None and found is not None:
+            self._passes.set_state(found)
+            self._random = None  # each pass puts its own back
 
     # -- resting points
     # -----------------------------------------------------------------------------------------
@@ -230,6 +262,10 @@ class ServedCheckpoint(AutoCheckpoint):
             self._put_back(self._read(self.resumed_from))
             self._worker.refresh()
             self._saved = (self.resumed_from, self.epoch)
+        elif state is not None and self._passes is not None:
+            if self.resumed_from is not None:
+                self._passes.set_state(self._read(self.resumed_from)["progress"].get("passes"))
+            self.num_steps = state["num_steps"]
 
     def _load_tables(self) -> None:
         """Begin the job: with the tables of the newest checkpoint that is usable, if there has been

@@ -29,6 +29,7 @@ from typing import Any
 
 import torch
 
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import CollectiveMismatch, NotSupported, UsageError
 from argosy.runtime.comm.backend import ReduceOp
 from argosy.runtime.comm.group import Group
@@ -45,11 +46,11 @@ class Absent(torch.Tensor):
 
     parameter: str
     source: weakref.ref[SplitTensor]
-    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+    __torch_function__ = private.disabled_torch_function  # type: ignore[assignment]
 
     @staticmethod
     def __new__(cls, split: SplitTensor, like: torch.Tensor) -> Absent:
-        made: Absent = torch.Tensor._make_wrapper_subclass(
+        made: Absent = private.make_wrapper_subclass(
             cls, like.shape, dtype=like.dtype, device=like.device, requires_grad=like.requires_grad
         )
         made.parameter = split.name

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-_hooks = torch._C._autograd
+from argosy.foundation import torch_private as private
 
 
 class Restorable(abc.ABC):
@@ -66,17 +66,17 @@ class Saving:
         return len(self._open)
 
     def open(self) -> None:
-        outer = _hooks._top_saved_tensors_default_hooks(True)
+        outer = private.top_saved_tensors_hooks(True)
         is_needed = torch.is_grad_enabled() and not (
             outer is not None and getattr(outer[0], "saving", None) is self
         )
         if is_needed:
-            _hooks._push_saved_tensors_default_hooks(_Pack(self, outer), _unpack)
+            private.push_saved_tensors_hooks(_Pack(self, outer), _unpack)
         self._open.append(is_needed)
 
     def close(self) -> None:
         if self._open.pop():
-            _hooks._pop_saved_tensors_default_hooks()
+            private.pop_saved_tensors_hooks()
 
     @contextlib.contextmanager
     def around(self) -> Iterator[None]:

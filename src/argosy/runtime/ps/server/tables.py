@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -363,14 +364,22 @@ class Tables:
         """What the workers of this job leave for each other, with ``fresh`` added; a server that is
         started again still has it.
         """
-        path = self._folder / "notes.json"
         with self._lock:
-            known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-            if fresh:
-                known.update(fresh)
-                with replacing(path) as file:
-                    file.write(json.dumps(known).encode())
-            return known
+            return self._noted(lambda known: known | fresh)
+
+    def settle(self, name: str, value: Any) -> Any:
+        """A note that is written once: its value, which is ``value`` if nobody came before."""
+        with self._lock:
+            return self._noted(lambda known: {name: value} | known)[name]
+
+    def _noted(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+        path = self._folder / "notes.json"
+        known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        changed = change(known)
+        if changed != known:
+            with replacing(path) as file:
+                file.write(json.dumps(changed).encode())
+        return changed
 
     def end_job(self) -> None:
         """Forget who has said goodbye and how often workers pushed: whoever opens the folder next

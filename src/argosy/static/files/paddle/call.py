@@ -16,7 +16,7 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported
 from argosy.ops.array.creation import arange
-from argosy.ops.spelling import Spelling
+from argosy.ops.spelling import Spelling, Word
 from argosy.static.files.paddle import attribute, proto
 from argosy.static.files.paddle.proto import OpProto
 from argosy.static.files.paddle.space import Space
@@ -103,15 +103,37 @@ class _Written:
         spelling = operator.spelling
         assert spelling is not None  # a call of the table
         self._words: Spelling = spelling
+        self._variable_attrs = self._found_variable_attrs()
 
     def run(self) -> list[Desc]:
         self._refuse_lost()
         operator = self._operator
         inputs, mixed = self._inputs()
-        attrs = {**self._attrs(), **mixed}
+        attrs = {**self._attrs(), **mixed, **self._variable_attrs}
+        self._refuse_changed(attrs)
         kinds = {name: self._proto.attrs[name].kind for name in attrs}
+        for name, value in self._variable_attrs.items():
+            kinds[name] = "VARS" if isinstance(value, list) else "VAR"
         desc = op_desc(operator.type, inputs, self._outputs(), attrs, kinds, operator)
         return [*self._before, desc]
+
+    def _found_variable_attrs(self) -> dict[str, Any]:
+        """The names of variables that stand in the place of an attribute's numbers."""
+        found: dict[str, Any] = {}
+        for name, value in self._operator.named_args.items():
+            word, names = self._words.words.get(name), names_in(value)
+            told = None if word is None else self._proto.attrs.get(word.attr)
+            if word is None or told is None or not names or not told.takes_variables:
+                continue
+            if {word.slot, word.whole}.isdisjoint(self._proto.inputs):
+                is_list = isinstance(value, (list, tuple))
+                if is_list and len(names) != len(value):
+                    raise NoWords(f"Paddle's operator takes no {name} of numbers and variables")
+                found[word.attr] = names if is_list else names[0]
+        return found
+
+    def _variable_words(self) -> list[Word]:
+        return [w for w in self._words.words.values() if w.attr in self._variable_attrs]
 
     def _refuse_lost(self) -> None:
         """No argument may be left out that changes the result."""
@@ -126,6 +148,8 @@ class _Written:
                 continue
             names = names_in(value)
             if names:
+                if word.attr in self._variable_attrs:
+                    continue
                 if not word.slot and not self._space.offsets.issuperset(names):
                     raise NoWords(f"Paddle's operator takes no {name!r}")
                 continue
@@ -136,6 +160,17 @@ class _Written:
                 default = word.fixed[0]
             if not word.attr and value != default and value not in (False, 0, [], ()):
                 raise NoWords(f"Paddle's operator takes no {name}={value!r:.40}")
+
+    def _refuse_changed(self, attrs: dict[str, Any]) -> None:
+        """What is written must be read as the argument that was given: an attribute that is left
+        out has the value that Paddle gives it, which need not be the one that None means here.
+        """
+        for name, value in self._operator.named_args.items():
+            word = self._words.words.get(name)
+            if value is not None or word is None or not word.attr or word.kind == "dtype":
+                continue
+            if word.attr in attrs and word.read(attrs) not in (None, []):
+                raise NoWords(f"Paddle's operator takes {word.attr}={attrs[word.attr]!r} for None")
 
     def _require_declared(self, dtype: torch.dtype) -> None:
         """A dtype without a word is what the operator makes of its inputs."""
@@ -154,23 +189,27 @@ class _Written:
         slots = {
             slot: [name for name in names if name not in self._space.offsets]
             for slot, names in self._operator.input_slots.items()
+            if slot not in {w.slot for w in self._variable_words()}
         }
         attrs: dict[str, Any] = {}
+        infer_flag = 1  # -1: the shape follows from variables
         needed = [slot for slot in self._proto.inputs if slot not in self._proto.optional]
         for name, value in self._operator.named_args.items():
             word = self._words.words.get(name)
             if word is None:
                 continue
             if is_number(value) and word.slot in needed:
-                slots[word.slot] = [self._number(value)]
-            if not names_in(value):
+                slots[word.slot] = [self._number(value, word.kind)]
+            if not names_in(value) or word.attr in self._variable_attrs:
                 continue
             self._refuse_scaled(value)
             if word.attr and isinstance(value, (list, tuple)):
                 slots[word.slot] = self._entries(value)
                 attrs[word.attr] = [-1 if names_in(item) else int(item) for item in value]
-            if word.attr in ("starts", "ends") and "infer_flags" in self._proto.attrs:
-                attrs["infer_flags"] = [-1] * len(self._operator.slot_attrs.get("axes", [0]))
+            if word.attr in ("starts", "ends"):
+                infer_flag = -1
+        if "infer_flags" in self._proto.attrs:
+            attrs["infer_flags"] = [infer_flag] * len(self._operator.slot_attrs.get("axes", [0]))
         unknown = [slot for slot in slots if slots[slot] and slot not in self._proto.inputs]
         if unknown:
             raise NoWords(f"Paddle's operator has no input {unknown[0]!r}")
@@ -186,13 +225,15 @@ class _Written:
         if any(isinstance(item, Number) and item.scale != 1.0 for item in items):
             raise NoWords("it takes the multiple of a variable as a number")
 
-    def _number(self, value: float) -> str:
+    def _number(self, value: float, kind: str) -> str:
         """A variable for a number where Paddle's operator takes variables only."""
         find = self._operator.block.find_var_recursive
         dtype = self._operator.attrs.get("dtype")
         if not isinstance(dtype, torch.dtype):
             beside = [find(name) for name in self._operator.input_arg_names]
             dtype = next((v.raw.dtype for v in beside if v is not None), torch.float32)
+        if kind == "count":
+            dtype = torch.int32
         if not dtype.is_floating_point and value != int(value):
             raise NoWords(f"Paddle's operator takes no {value!r} beside {dtypes.name_of(dtype)}")
         shape = [1] if self._operator.op is arange else []

@@ -20,17 +20,15 @@ def expanded(program: Program) -> Program:
     if not any(_has_parts(o) for block in program.blocks for o in block.ops):
         return program
     program = program.clone()
-    was_static = switch.is_static
-    if not was_static:
-        switch.enable()
-    try:
-        taken = {v.name for v in program.list_vars()}
-        with program_guard(program), torch.no_grad(), recorder.naming(_Names(taken)):
-            for block in program.blocks:
-                _expand(block)
-    finally:
-        if not was_static:
-            switch.disable()
+    taken = {v.name for v in program.list_vars()}
+    with (
+        switch.recording_here(),
+        program_guard(program),
+        torch.no_grad(),
+        recorder.naming(_Names(taken)),
+    ):
+        for block in program.blocks:
+            _expand(block)
     return program
 
 

@@ -21,7 +21,15 @@ from argosy.static.files.decode import Node
 from argosy.static.files.forms import problem_of
 from argosy.static.files.paddle import attribute, proto
 from argosy.static.ir.block import Block
-from argosy.static.ir.operator import ROLES_BY_NUMBER, Number, Operator, Ref, leaves, mapped
+from argosy.static.ir.operator import (
+    ROLES_BY_NUMBER,
+    Number,
+    Operator,
+    Ref,
+    leaves,
+    mapped,
+    names_in,
+)
 from argosy.static.ir.variable import Kind, Variable
 from argosy.static.record.infer import infer
 from argosy.static.record.op_types import HINTS
@@ -59,7 +67,8 @@ class OpForm(NamedTuple):
 
     @property
     def reads(self) -> list[str]:
-        return [name for names in self.inputs.values() for name in names]
+        """The variables of its slots, and those in the place of attributes."""
+        return [*(n for names in self.inputs.values() for n in names), *names_in(self.attrs)]
 
     @property
     def writes(self) -> list[str]:
@@ -152,7 +161,7 @@ class _Call:
         self._block = block
         self._op = op
         self._words: Spelling = op.spelling(form.type)
-        self._seen = {"op_role", *self._words.constants, *self._words.dtypes}
+        self._seen = {"op_role", *self._words.constants, *self._words.of_slots}
         self._used: set[str] = set()
         self._proto = proto.find(form.type)
 

@@ -65,6 +65,7 @@ class _Reading:
         self._program.is_loaded = True
         self._problems: dict[str, str] = {}  # by type
         self._filled: set[int] = set()
+        self._counters: dict[str, int] = {}  # of names that are invented
 
     def run(self) -> Loaded:
         feeds, fetches = self._columns("feed", "Out"), self._columns("fetch", "X")
@@ -73,8 +74,8 @@ class _Reading:
             for node in fields["vars"].items():
                 add_variable(block, node, feeds)
         self._wanted = {n for forms in self._forms for f in forms for n in f.reads}
-        with _recording(), unique_name.guard(self._unused_prefix()):
-            self._fill(self._program.blocks[0])
+        self._prefix = self._unused_prefix()
+        self._fill(self._program.blocks[0])
         if self._problems:
             shown = "; ".join(
                 f"{name!r}{f' ({reason})' if reason else ''}"
@@ -189,9 +190,19 @@ class _Reading:
             if all(find(name) is not None for name in names)
         }
         try:
-            append_op(block, form.type, form.inputs, outputs, attrs)
+            with switch.recording_here(), self._naming():
+                append_op(block, form.type, form.inputs, outputs, attrs)
         except (ArgosyError, ValueError, TypeError, KeyError, IndexError) as error:
             raise Misfit(str(error)) from error
+
+    @contextlib.contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Let new variables have names that no file has: those of one reading go on counting."""
+        old = unique_name.switch(self._counters, self._prefix)
+        try:
+            yield
+        finally:
+            unique_name.switch(*old)
 
 
 def _carry(operator: Operator) -> None:
@@ -202,16 +213,3 @@ def _carry(operator: Operator) -> None:
     given = [v for name in operator.input_arg_names if (v := find(name)) is not None]
     made: list[Variable] = [v for n in operator.output_arg_names if (v := find(n)) is not None]
     carry(operator.op, given, made)
-
-
-@contextlib.contextmanager
-def _recording() -> Iterator[None]:
-    """Let what is called inside be recorded."""
-    if switch.is_static:
-        yield
-        return
-    switch.enable()
-    try:
-        yield
-    finally:
-        switch.disable()

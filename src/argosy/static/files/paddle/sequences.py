@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.ops.sequences import crf as crf_ops
 from argosy.ops.sequences import sequence as ops
 from argosy.ops.sequences import sequence_rnn as rnn_ops
 from argosy.static.nn import sequence_lod as faces
@@ -75,6 +76,11 @@ def _pad(X: Any, PadValue: Any, padded_length: int = -1) -> Any:
 @define("sequence_unpad")
 def _unpad(X: Any, Length: Any) -> Any:
     return faces.sequence_unpad(X, Length)
+
+
+@define("crf_decoding", outputs=("ViterbiPath",))
+def _crf_decoding(Emission: Any, Transition: Any) -> Any:
+    return faces.with_sequences("crf_decoding", crf_ops.crf_decoding_of_rows, Emission, Transition)
 
 
 @define("lod_reset")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from argosy.foundation.errors import NotSupported
-from argosy.static.files.paddle import call, schema, structure
+from argosy.static.files.paddle import call, proto, schema, structure
 from argosy.static.files.paddle.call import Desc, op_desc
 from argosy.static.files.paddle.expand import expanded
 from argosy.static.files.paddle.space import Space
@@ -55,8 +55,18 @@ class _Writing:
         blocks = [self._block(block) for block in self._program.blocks]
         if self._reasons:
             raise Unwritable(self._reasons)
-        version = {"version": _VERSION}
-        return schema.encoded("ProgramDesc", {"blocks": blocks, "version": version})
+        pairs = [
+            {"op_name": name, "op_version": {"version": version}}
+            for name, version in proto.versions().items()
+        ]
+        return schema.encoded(
+            "ProgramDesc",
+            {
+                "blocks": blocks,
+                "version": {"version": _VERSION},
+                "op_version_map": {"pair": pairs},
+            },
+        )
 
     def _block(self, block: Block) -> Desc:
         ops: list[Desc] = []

@@ -1,0 +1,83 @@
+"""What argosy uses of torch beyond what torch documents: every private name of it, here and nowhere
+else, so that a torch that has moved one is told, or met, in one place.
+
+Names are bound when this module is imported: a call through it costs what a call of torch's costs.
+What would take long to import is a function. Two attributes of tensors are used besides,
+``_version`` and ``_is_view()``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.modules import batchnorm
+
+# one call for the tensors of a list
+foreach_abs = torch._foreach_abs
+foreach_add = torch._foreach_add
+foreach_add_ = torch._foreach_add_
+foreach_addcdiv_ = torch._foreach_addcdiv_
+foreach_addcmul = torch._foreach_addcmul
+foreach_addcmul_ = torch._foreach_addcmul_
+foreach_copy_ = torch._foreach_copy_
+foreach_div = torch._foreach_div
+foreach_div_ = torch._foreach_div_
+foreach_maximum_ = torch._foreach_maximum_
+foreach_mul = torch._foreach_mul
+foreach_mul_ = torch._foreach_mul_
+foreach_norm = torch._foreach_norm
+foreach_sign = torch._foreach_sign
+foreach_sqrt = torch._foreach_sqrt
+foreach_sqrt_ = torch._foreach_sqrt_
+foreach_sub_ = torch._foreach_sub_
+foreach_zero_ = torch._foreach_zero_
+amp_foreach_non_finite_check_and_unscale_ = torch._amp_foreach_non_finite_check_and_unscale_
+
+# one kernel for a step of an optimizer
+fused_adagrad_ = torch._fused_adagrad_
+fused_adam_ = torch._fused_adam_
+fused_adamw_ = torch._fused_adamw_
+fused_sgd_ = torch._fused_sgd_
+
+# kernels without the checks of torch.nn.functional
+mse_loss: Callable[..., Tensor] = torch._C._nn.mse_loss
+nll_loss: Callable[..., Tensor] = torch._C._nn.nll_loss  # type: ignore[attr-defined]
+standard_gamma = torch._standard_gamma
+
+# gradients
+set_grad_enabled = torch._C._set_grad_enabled  # no object, unlike torch.set_grad_enabled
+will_execute_node = torch._C._will_engine_execute_node
+current_graph_task = torch._C._current_graph_task_id
+queue_callback = torch.autograd.Variable._execution_engine.queue_callback
+set_version_counter = torch._C._autograd._unsafe_set_version_counter
+top_saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
+push_saved_tensors_hooks = torch._C._autograd._push_saved_tensors_default_hooks
+pop_saved_tensors_hooks = torch._C._autograd._pop_saved_tensors_default_hooks
+
+# what all batch norms are, and those that do not know their sizes yet
+BatchNorm = batchnorm._BatchNorm
+LazyNorm = batchnorm._LazyNormBase
+
+# classes of tensors
+disabled_torch_function = torch._C._disabled_torch_function_impl
+make_wrapper_subclass = torch.Tensor._make_wrapper_subclass
+
+
+def data_worker_loop() -> Callable[..., None]:
+    """What a worker process of torch's DataLoader runs."""
+    from torch.utils.data._utils.worker import _worker_loop
+
+    return _worker_loop
+
+
+def compiler_marks() -> tuple[Callable[..., Any], dict[str, dict[Any, Any]]]:
+    """The mark of functions that are not to be compiled, and torch's tables of decompositions,
+    whose functions have it; ImportError if this torch has neither.
+    """
+    from torch._compile import _disable_dynamo
+    from torch._decomp import global_decomposition_table
+
+    return _disable_dynamo, global_decomposition_table
