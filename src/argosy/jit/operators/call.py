@@ -23,10 +23,22 @@ from argosy.foundation.process_state import register
 from argosy.framework.mode import switch
 from argosy.jit.convert.function import Converter
 from argosy.jit.convert.source import NoSource
-from argosy.jit.operators import helpers
-from argosy.jit.operators.builtin import bool_, float_, int_, len_, print_
+from argosy.jit.operators.branch import choose, if_
+from argosy.jit.operators.builtin import (
+    assert_,
+    bool_,
+    float_,
+    int_,
+    len_,
+    numpy,
+    print_,
+    returned,
+    shape,
+)
 from argosy.jit.operators.iteration import enumerate_, range_, zip_
 from argosy.jit.operators.lists import concat_, stack_
+from argosy.jit.operators.logic import and_, chain, not_, or_
+from argosy.jit.operators.loop import for_, while_
 from argosy.nn import Layer
 
 logger = logging.getLogger("paddle.jit")
@@ -77,10 +89,6 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     tensor.concat: concat_,
     tensor.stack: stack_,
 }
-
-# What was converted may be forgotten, and changes nothing while it is known.
-converter = Converter(helpers)
-register("converted functions", converter, state=lambda: None, reset=converter.forget)
 
 
 def call(function: Any) -> Any:
@@ -189,3 +197,25 @@ def converted_forwards(layer: Layer) -> Iterator[None]:
                 fields.pop("forward", None)
             else:
                 fields["forward"] = own
+
+
+# The names that converted code uses, as attributes of ``_jst``.
+_HELPERS = types.SimpleNamespace(
+    and_=and_,
+    assert_=assert_,
+    call=call,
+    chain=chain,
+    choose=choose,
+    for_=for_,
+    if_=if_,
+    not_=not_,
+    numpy=numpy,
+    or_=or_,
+    returned=returned,
+    shape=shape,
+    while_=while_,
+)
+
+# What was converted may be forgotten, and changes nothing while it is known.
+converter = Converter(_HELPERS)
+register("converted functions", converter, state=lambda: None, reset=converter.forget)

@@ -10,7 +10,6 @@ loops of ``auto_checkpoint``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from argosy.distributed.fleet.checkpoints import state_file
 from argosy.distributed.fleet.checkpoints.objects import Own, held, set_held
 from argosy.distributed.fleet.checkpoints.resumable import random_state, set_random_state
 from argosy.distributed.fleet.checkpoints.state_file import raw_tensor
+from argosy.distributed.fleet.servers.passes import State
 from argosy.distributed.fleet.servers.runtime import GROUPED, PsRuntime
 from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.foundation.files import replacing
@@ -29,9 +29,8 @@ from argosy.static import Program, global_scope
 from argosy.static.files.variables import is_persistable
 from argosy.static.ir.variable import Variable
 
-__all__ = ["OwnState", "Pass", "Passes", "decoded", "encoded", "follow", "own_variables", "rest"]
+__all__ = ["OwnState", "Pass", "decoded", "encoded", "follow", "own_variables", "rest"]
 
-State = dict[str, Any]
 _DATASET = "dataset"
 
 
@@ -116,34 +115,6 @@ class OwnState(Own):
 
 # -- datasets
 # --------------------------------------------------------------------------------------------------
-
-
-class Passes:
-    """The passes over datasets that a loop of ``auto_checkpoint`` counts: what each has ended with,
-    and where the one under way is (``now``). ``found`` is where a job before this one was.
-
-    ``count`` is called when a batch is done, ``num_steps`` tells how many are.
-    """
-
-    def __init__(self, count: Callable[[], None], num_steps: Callable[[], int]) -> None:
-        self._count = count
-        self.num_steps = num_steps
-        self.ended: list[State] = []
-        self.now: State | None = None
-        self.found: State | None = None
-
-    def advance(self, state: State) -> None:
-        """A batch is done, and the pass is at ``state``."""
-        self.now = state
-        self._count()
-
-    def state(self) -> State | None:
-        """For a checkpoint; None before the first pass."""
-        return None if self.now is None else {"ended": self.ended, "now": self.now}
-
-    def set_state(self, state: State | None) -> None:
-        if state is not None:
-            self.ended, self.found = list(state["ended"]), state["now"]
 
 
 class Pass:

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from argosy.distributed.fleet.servers.d2sum import d2sum_update, replaces
+from argosy.distributed.fleet.servers.passes import Passes
 from argosy.distributed.fleet.servers.preemption import ServerWatch, say_departure
 from argosy.distributed.fleet.servers.rules import (
     dense_update,
@@ -45,7 +46,6 @@ from argosy.runtime.ps.worker.worker import DENSE, WAY_OUT, Mode, Worker
 if TYPE_CHECKING:
     from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
     from argosy.distributed.fleet.base.role_maker import RoleMakerBase
-    from argosy.distributed.fleet.servers.progress import Passes
 
 __all__ = ["GROUPED", "TABLES", "Model", "PsRuntime", "checkpoint_in", "mode_of"]
 

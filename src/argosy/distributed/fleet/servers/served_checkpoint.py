@@ -26,8 +26,9 @@ from argosy.distributed.fleet.checkpoints.departure import Departure
 from argosy.distributed.fleet.checkpoints.objects import Own
 from argosy.distributed.fleet.checkpoints.ranks import Ranks
 from argosy.distributed.fleet.checkpoints.resumable import checked
+from argosy.distributed.fleet.servers.passes import Passes
 from argosy.distributed.fleet.servers.preemption import NotesBoard
-from argosy.distributed.fleet.servers.progress import OwnState, Passes, decoded, rest
+from argosy.distributed.fleet.servers.progress import OwnState, decoded, rest
 from argosy.distributed.fleet.servers.runtime import TABLES, PsRuntime
 from argosy.foundation import manifest
 from argosy.foundation.deadline import Deadline
