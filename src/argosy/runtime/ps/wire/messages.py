@@ -15,27 +15,22 @@ anything else::
     p   HMAC("argosy-store|ps-client|" c "|" s "|" SHA-256(endpoint "\\n" command))
     q   HMAC("argosy-store|ps-server|" c "|" s "|" SHA-256(endpoint "\\n" command))
 
-Then requests and answers alternate, each a record batch and/or metadata (JSON):
+Then requests and answers alternate, each a record batch and/or metadata (JSON, in braces)::
 
-=============  ==============================================================
-==================================== op             request
-answer =============  ==============================================================
-==================================== pull           ``id`` int64; metadata ``{"creates": true}``
-``value`` fixed_size_list<float>[dim] push           ``id``, ``value`` (gradients), ``show`` and
-``click`` float or  metadata ``{"done": bool}``
-               none; metadata ``{"sequence": n, "learning_rate": x}``
-fill           ``id``, ``value``: rows are set as they are                    metadata ``{}``
-pull_changed   metadata ``{}``                                                 ``id``, ``value``
-pull_dense     metadata ``{}``                                                 ``value`` float
-push_dense     ``value`` float; metadata as for push                           metadata ``{"done":
-bool}`` fill_dense     ``value`` float                                                 metadata
-``{}`` present        nothing: the stream stays open while the worker lives           metadata
-``{}``, at once act            metadata ``{"action": name, "body": {...}}``
-metadata ping           metadata ``{}``                                                 metadata
-``{"peer": host:port}``, the
-                                                                               client's, at once
-=============  ==============================================================
-====================================
+    op             request                                        answer
+    pull           ``id`` int64; ``{"creates": true}``            ``value``, rows of dim floats
+    push           ``id``, ``value`` (gradients), ``show`` and    ``{"done": bool}``
+                   ``click`` float or none;
+                   ``{"sequence": n, "learning_rate": x}``
+    fill           ``id``, ``value``: rows are set as they are    ``{}``
+    pull_changed   ``{}``                                         ``id``, ``value``
+    pull_dense     ``{}``                                         ``value`` float
+    push_dense     ``value`` float; metadata as for push          ``{"done": bool}``
+    fill_dense     ``value`` float                                ``{}``
+    present        nothing: open while the worker lives           ``{}``, at once
+    act            ``{"action": name, "body": {...}}``            depends on the action
+    ping           ``{}``                                         ``{"peer": host:port}``, the
+                                                                  client's, at once
 
 An answer whose metadata has ``error`` and ``message`` is a refusal; the stream goes on. Actions are
 ``create``, ``applied``, ``is_filled``, ``rows_filled``, ``status``, ``save``, ``load``, ``shrink``,
