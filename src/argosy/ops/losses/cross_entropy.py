@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from argosy.foundation import torch_private as private
 from argosy.foundation.errors import UsageError
+from argosy.ops import sketch
 from argosy.ops.array.manipulation import squeeze, unsqueeze
 from argosy.ops.losses.loss import reduce, reduced
 from argosy.ops.nn.softmax import DEEPEST, lowest, softmax
@@ -261,6 +262,7 @@ def _gather_weight(weight: Tensor, scores: Tensor, label: Tensor, counts: Tensor
         " Loss, Softmax",
         "cross_entropy_with_softmax",
     ),
+    sketch=sketch.losses_and_softmax,
 )
 def softmax_with_cross_entropy(
     logits: Tensor,
