@@ -64,6 +64,7 @@ check: $(INSTALLED)
 	$(BIN)/lint-imports
 
 bench: $(INSTALLED)
+	$(BIN)/python benchmarks/bench_startup.py
 	$(BIN)/python benchmarks/bench_eager.py
 	$(BIN)/python benchmarks/bench_static.py
 	$(BIN)/python benchmarks/bench_jit.py

@@ -98,6 +98,25 @@ def test_a_data_generator_is_imported_without_tensors(statement):
     assert (done.returncode, done.stdout) == (0, "2 1 2 1 0.5\n"), done.stderr
 
 
+def test_the_collector_passes_over_what_importing_brought_and_nothing_later():
+    done = _run(
+        """
+        import gc
+        import paddle
+        paddle.to_tensor
+        frozen = gc.get_freeze_count()
+        assert frozen > 100_000 and gc.isenabled()
+        paddle.static, paddle.distributed.all_reduce, paddle.vision.models
+        assert gc.get_freeze_count() <= frozen
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    done = _run(
+        "import gc; gc.disable(); import paddle; paddle.to_tensor; assert not gc.isenabled()"
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_package_is_loaded_once_by_whichever_threads_come_first():
     done = _run(
         """

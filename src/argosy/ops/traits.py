@@ -78,7 +78,8 @@ class Traits:
     ``sparse``. ``recorded_dtypes`` names the dtypes that a parameter may have in a program;
     eager calls take whatever the computation can. ``is_fused``: it hands raw memory to a kernel
     that compares no sizes. ``layer`` says how Paddle's function for it names its results in a
-    program (``static/record/naming.py``); by default after the type.
+    program (``static/record/naming.py``); by default after the type. ``sketch`` tells what a call
+    returns without running it (``sketch.py``).
     """
 
     types: tuple[str, ...] = ()
@@ -98,6 +99,7 @@ class Traits:
     is_fused: bool = False
     recorded_dtypes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     layer: str = ""
+    sketch: Callable[..., Any] | None = None  # (*args, **attrs)
 
     def __post_init__(self) -> None:
         for name, is_valid in _VALID.items():
@@ -139,4 +141,5 @@ _VALID = {
     "is_fused": _is_a(bool),
     "layer": _is_a(str),
     "recorded_dtypes": _is_mapping_to(tuple),
+    "sketch": lambda value: value is None or callable(value),
 }

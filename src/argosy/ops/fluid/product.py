@@ -8,13 +8,19 @@ import torch
 from torch import Tensor
 
 from argosy.foundation.errors import UsageError
+from argosy.ops import sketch
 from argosy.ops.math import elementwise
 from argosy.ops.math.linalg import linear
 from argosy.ops.table import Op, define, op
 from argosy.ops.traits import Precision
 
 
-@op("mul", types=("mul(X, Y, x_num_col_dims, y_num_col_dims)",), precision=Precision.WHITE)
+@op(
+    "mul",
+    types=("mul(X, Y, x_num_col_dims, y_num_col_dims)",),
+    precision=Precision.WHITE,
+    sketch=sketch.folded_product,
+)
 def mul(x: Tensor, y: Tensor, x_num_col_dims: int = 1, y_num_col_dims: int = 1) -> Tensor:
     """Multiply as matrices: the first ``num_col_dims`` axes of each are its rows, the others its
     columns.
@@ -77,7 +83,12 @@ def _along(base: Op) -> Op:
     text = f"{base.type}(X, Y, axis)"
     precision = base.traits.precision
     return define(
-        f"{base.name}_along", compute, types=(text,), precision=precision, layer=base.traits.layer
+        f"{base.name}_along",
+        compute,
+        types=(text,),
+        precision=precision,
+        layer=base.traits.layer,
+        sketch=sketch.elementwise,
     )
 
 

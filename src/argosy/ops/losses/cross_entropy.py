@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from argosy.foundation import torch_private as private
 from argosy.foundation.errors import UsageError
+from argosy.ops import sketch
 from argosy.ops.array.manipulation import squeeze, unsqueeze
 from argosy.ops.losses.loss import reduce, reduced
 from argosy.ops.nn.softmax import DEEPEST, lowest, softmax
@@ -81,7 +82,7 @@ def mean_cross_entropy(input: Tensor, label: Tensor) -> Tensor:
         # Nothing is ignored, so torch's average is Paddle's; asking costs less than dividing
         # forwards and backwards. A sum of at most 64 has no part that is more.
         loss = _nll_loss(logs, label, None, 1, IGNORED)
-        if loss.item() * size <= DEEPEST or _lowest_chosen(logs.data, label).item() >= -DEEPEST:
+        if loss.item() * size <= DEEPEST or _highest_loss(logs.data, label) <= DEEPEST:
             return loss
     losses = _nll_loss(logs, label, None, 0, IGNORED)
     if _may_exceed(losses, True) and not losses.data.max().item() <= DEEPEST:
@@ -89,12 +90,13 @@ def mean_cross_entropy(input: Tensor, label: Tensor) -> Tensor:
     return losses.mean()
 
 
-def _lowest_chosen(logs: Tensor, label: Tensor) -> Tensor:
-    """A lower bound of the chosen logarithms: the lowest of all, where finding it costs less than
-    choosing.
+def _highest_loss(logs: Tensor, label: Tensor) -> float:
+    """An upper bound of the losses: that of the lowest of all logarithms, where finding it costs
+    less than choosing.
     """
-    few = logs.numel() <= _FEW
-    return lowest(logs) if few else -_nll_loss(logs, label, None, 0, IGNORED).max()
+    if logs.numel() <= _FEW:
+        return -lowest(logs).item()
+    return _nll_loss(logs, label, None, 0, IGNORED).max().item()
 
 
 def _clip_losses(losses: Tensor, logs: Tensor) -> None:
@@ -260,6 +262,7 @@ def _gather_weight(weight: Tensor, scores: Tensor, label: Tensor, counts: Tensor
         " Loss, Softmax",
         "cross_entropy_with_softmax",
     ),
+    sketch=sketch.losses_and_softmax,
 )
 def softmax_with_cross_entropy(
     logits: Tensor,

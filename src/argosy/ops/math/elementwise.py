@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from argosy.foundation.errors import UnsupportedDtype, UsageError
-from argosy.ops import composition
+from argosy.ops import composition, sketch
 from argosy.ops.math import promotion, ties
 from argosy.ops.math.promotion import align, strict
 from argosy.ops.table import Op, define, op
@@ -35,6 +35,7 @@ def binary(
     "add",
     precision=Precision.GRAY,
     layer="=elementwise_add",
+    sketch=sketch.elementwise,
     types=("elementwise_add(X, Y, axis=-1)",),
 )
 def add(x: Any, y: Any) -> Tensor:
@@ -46,6 +47,7 @@ def add(x: Any, y: Any) -> Tensor:
     "subtract",
     precision=Precision.GRAY,
     layer="=elementwise_sub",
+    sketch=sketch.elementwise,
     types=("elementwise_sub(X, Y, axis=-1)",),
 )
 def subtract(x: Any, y: Any) -> Tensor:
@@ -63,6 +65,7 @@ def subtract(x: Any, y: Any) -> Tensor:
     "multiply",
     precision=Precision.GRAY,
     layer="=elementwise_mul",
+    sketch=sketch.elementwise,
     types=("elementwise_mul(X, Y, axis=-1)",),
 )
 def multiply(x: Any, y: Any) -> Tensor:
@@ -106,6 +109,7 @@ def _as_int8(value: Any) -> Any:
     "floor_divide",
     precision=Precision.GRAY,
     layer="=elementwise_floordiv",
+    sketch=sketch.elementwise,
     types=("elementwise_floordiv(X, Y, axis=-1)",),
 )
 def floor_divide(x: Any, y: Any) -> Tensor:
@@ -121,6 +125,7 @@ def floor_divide(x: Any, y: Any) -> Tensor:
     "remainder",
     precision=Precision.GRAY,
     layer="=elementwise_mod",
+    sketch=sketch.elementwise,
     types=("elementwise_mod(X, Y, axis=-1)",),
 )
 def remainder(x: Any, y: Any) -> Tensor:
@@ -134,6 +139,7 @@ def remainder(x: Any, y: Any) -> Tensor:
 @op(
     "pow",
     layer="=elementwise_pow",
+    sketch=sketch.elementwise,
     precision={"pow": Precision.BLACK, "elementwise_pow": Precision.GRAY},
     types=("elementwise_pow(X, Y, axis=-1)",),
 )
@@ -152,6 +158,7 @@ def pow_number(x: Tensor, y: float) -> Tensor:
     "matmul",
     precision={"matmul": Precision.WHITE, "matmul_v2": Precision.WHITE},
     types=("matmul_v2(X, Y, trans_x, trans_y)",),
+    sketch=sketch.product,
 )
 def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False) -> Tensor:
     if transpose_x and x.ndim > 1:
@@ -171,13 +178,14 @@ def neg(x: Tensor) -> Tensor:
     return x.clone() if x.dtype is torch.bool else torch.neg(x)
 
 
-abs = define("abs", torch.abs, ("x",))
+abs = define("abs", torch.abs, ("x",), sketch=sketch.like)
 maximum = binary(
     "maximum",
     torch.maximum,
     strict,
     precision=Precision.GRAY,
     layer="=elementwise_max",
+    sketch=sketch.elementwise,
     types=("elementwise_max(X, Y, axis=-1)",),
 )
 minimum = binary(
@@ -186,6 +194,7 @@ minimum = binary(
     strict,
     precision=Precision.GRAY,
     layer="=elementwise_min",
+    sketch=sketch.elementwise,
     types=("elementwise_min(X, Y, axis=-1)",),
 )
 fmax = binary(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.ops import composition
+from argosy.ops import composition, sketch
 from argosy.ops.table import op
 from argosy.ops.traits import Precision
 
@@ -57,6 +57,7 @@ def _group(x: Tensor, axis: Axis) -> tuple[Tensor, list[int]]:
     precision=Precision.BLACK,
     layer="sum",
     types=("reduce_sum(X, dim:axes, out_dtype:dtype, keep_dim)",),
+    sketch=sketch.total,
 )
 def sum(
     x: Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdim: bool = False
@@ -73,6 +74,7 @@ def sum(
     layer="mean",
     precision={"mean": Precision.BLACK, "reduce_mean": Precision.BLACK},
     types=("reduce_mean(X, dim:axes, keep_dim, -)",),
+    sketch=sketch.average,
 )
 def mean(
     x: Tensor, axis: Axis = None, keepdim: bool = False, dtype: torch.dtype | None = None

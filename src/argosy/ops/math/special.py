@@ -10,13 +10,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from argosy.ops import composition
+from argosy.ops import composition, sketch
 from argosy.ops.math import promotion
 from argosy.ops.table import Op, define, op
 from argosy.ops.traits import Precision
 
 
 def _unary(name: str, fn: Any, **traits: Any) -> Op:
+    return define(name, fn, ("x",), sketch=sketch.like, **traits)
+
+
+def _test(name: str, fn: Any, **traits: Any) -> Op:
     return define(name, fn, ("x",), **traits)
 
 
@@ -48,7 +52,7 @@ sinc = _unary("sinc", torch.sinc)
 floor = _unary("floor", torch.floor)
 ceil = _unary("ceil", torch.ceil)
 trunc = _unary("trunc", torch.trunc)
-signbit = _unary("signbit", torch.signbit)
+signbit = _test("signbit", torch.signbit)
 
 
 @op("sign", precision=Precision.GRAY)
@@ -58,12 +62,12 @@ def sign(x: Tensor) -> Tensor:
     return torch.where(x == x, out, x.detach()) if x.is_floating_point() else out
 
 
-isnan = _unary("isnan", torch.isnan, types=("isnan_v2",))
-isinf = _unary("isinf", torch.isinf, types=("isinf_v2",))
-isfinite = _unary("isfinite", torch.isfinite, types=("isfinite_v2",))
-isneginf = _unary("isneginf", torch.isneginf)
-isposinf = _unary("isposinf", torch.isposinf)
-isreal = _unary("isreal", torch.isreal)
+isnan = _test("isnan", torch.isnan, types=("isnan_v2",))
+isinf = _test("isinf", torch.isinf, types=("isinf_v2",))
+isfinite = _test("isfinite", torch.isfinite, types=("isfinite_v2",))
+isneginf = _test("isneginf", torch.isneginf)
+isposinf = _test("isposinf", torch.isposinf)
+isreal = _test("isreal", torch.isreal)
 
 angle = _unary("angle", torch.angle)
 erf = _unary("erf", torch.erf)

@@ -9,12 +9,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from argosy.foundation.errors import UsageError
-from argosy.ops import composition
+from argosy.ops import composition, sketch
 from argosy.ops.table import define, op
 from argosy.ops.traits import Precision, Record
 
-relu = define("relu", torch.relu, ("x",), precision=Precision.GRAY)
-sigmoid = define("sigmoid", torch.sigmoid, ("x",), precision=Precision.GRAY)
+relu = define("relu", torch.relu, ("x",), precision=Precision.GRAY, sketch=sketch.like)
+sigmoid = define("sigmoid", torch.sigmoid, ("x",), precision=Precision.GRAY, sketch=sketch.like)
 silu = define("silu", F.silu, ("x",))
 swish = define("swish", F.silu, ("x",), types=("swish(X, beta=1.0)",))
 mish = define("mish", F.mish, ("x",))

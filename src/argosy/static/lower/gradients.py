@@ -33,11 +33,13 @@ def gradients_of(
     """
     # Plain loops: a frame each would be a tenth of the cost of a small program.
     live: list[torch.Tensor] = []
-    weights: list[torch.Tensor] = []
+    weights: list[torch.Tensor | None] = []
     for target, seed in zip(targets, seeds or [None] * len(targets), strict=True):
         if target.requires_grad:  # some ops (floor, comparisons) give results without a graph
             live.append(target)
-            weights.append(torch.ones_like(target) if seed is None else seed)
+            if seed is None and (target.numel() != 1 or target.is_complex()):
+                seed = torch.ones_like(target)
+            weights.append(seed)  # torch makes the one of a number, and loads sympy to look at ours
     found: Sequence[torch.Tensor | None] = [None] * len(inputs)
     if live:
         found = torch.autograd.grad(

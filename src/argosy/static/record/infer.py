@@ -1,8 +1,9 @@
 """Shapes and dtypes of what an op returns, found by running the op itself without values.
 
-The op runs on the meta device, twice if a dimension is dynamic: what differs between the two runs
-is dynamic too. An op that must look at values (``nonzero``) runs on a few made-up ones instead, and
-what differs between these runs is dynamic.
+The op runs on the meta device, or its sketch tells what would come of that (``ops/sketch.py``);
+twice if a dimension is dynamic: what differs between the two runs is dynamic too. An op that must
+look at values (``nonzero``) runs on a few made-up ones instead, and what differs between these runs
+is dynamic.
 """
 
 from __future__ import annotations
@@ -89,6 +90,10 @@ def _run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], other: bool) -> 
         return _constant(op, given, named)
     has_values = any(t.device.type != "meta" for t in tensors)
     if not has_values:
+        if op.traits.sketch is not None:
+            known = op.traits.sketch(*given, **named)
+            if known is not NotImplemented:
+                return known
         keep_compiler_out()
         return op.fn(*given, **named)
     try:
