@@ -13,13 +13,16 @@ secret; whoever connects without it is not let in.
 
 from __future__ import annotations
 
+import array
 import contextlib
+import fcntl
 import hmac
 import json
 import secrets
 import select
 import socket
 import struct
+import termios
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +39,7 @@ _PASS = struct.Struct(f"<{_SECRET_BYTES}sq")  # the listener's secret, the rank 
 _WORD = struct.Struct("<q")
 _MAX_WORDS = 1 << 20  # of a row; the largest are the sizes of an all_to_all
 _CHUNK = 1 << 16
+_TCP_CLOSED = 7  # the first byte of TCP_INFO
 _MAX_STRANGERS = 64  # the oldest has to go
 
 
@@ -118,6 +122,8 @@ class Mesh:
             self.close()
             raise
         forks.register(self)
+        if seat.board.distant is not None:
+            seat.board.distant.watch(self)
 
     # -- joining
     # ----------------------------------------------------------------------------------------------
@@ -232,6 +238,11 @@ class Mesh:
                 self._free()
         return rows
 
+    @property
+    def is_flushed(self) -> bool:
+        """Whether the kernels of the other ranks that are there have all that was told."""
+        return not any(unsent_bytes(peer.sock) for peer in self._peers.values())
+
     def lost(self) -> list[int]:
         """The ranks of the job whose connections have ended."""
         for peer in self._peers.values():
@@ -289,6 +300,16 @@ class Mesh:
         self._is_closed = True
         for peer in self._peers.values():
             peer.sock.close()
+
+
+def unsent_bytes(sock: socket.socket) -> int:
+    """How much of what was sent the other side has not confirmed, 0 when nobody is there."""
+    try:
+        fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, answer := array.array("i", [0]))
+        ended = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+    except (OSError, ValueError):  # closed meanwhile
+        return 0
+    return 0 if ended == _TCP_CLOSED else answer[0]
 
 
 def _rank_of(sock: socket.socket, secret: bytes) -> int | None:
