@@ -151,6 +151,16 @@ class Seat:
     ranks: Sequence[int]
 
 
+def lonely_seat(rank: int, world_size: int) -> tuple[Board, Seat]:
+    """A board for rank ``rank`` of a group without a job, which no other rank sees, and its seat
+    there.
+    """
+    segment = Segment.create("board", board_bytes(world_size))
+    board = Board(segment, 0, rank, world_size)
+    segment.close()  # the board keeps the memory
+    return board, Seat(board, range(world_size))
+
+
 class Wait:
     """One wait of this rank at ``place``: visible to the others from its second look until
     ``end``.
@@ -302,9 +312,8 @@ def _deadlock(circle: Circle, rank: int) -> CollectiveMismatch:
     for i, (r, who, place) in enumerate(turned[1:], 1):
         following = turned[(i + 1) % len(turned)]
         text += f"rank {r} ({who}), which waits for " if i == 1 else "which waits for "
-        text += (
-            f"rank {following[0]}{'' if following[0] == rank else f' ({following[1]})'} in {place}, "
-        )
+        its = "" if following[0] == rank else f" ({following[1]})"
+        text += f"rank {following[0]}{its} in {place}, "
     return CollectiveMismatch(
         f"{text.removesuffix(', ')}.\n  All ranks must call the same collectives, backwards and "
         "new_group in the same order."

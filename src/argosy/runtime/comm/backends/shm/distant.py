@@ -1,8 +1,8 @@
 """What ranks of other hosts wait for: the board's rows of a job on several hosts, in its store.
 
-A rank that has waited for a while sets its row there, again and again, and follows the rows of those
-it waits for. A row is taken back when the wait ends. As on the board, a circle is certain once every
-member has looked again, in the same wait, after all the waits were seen.
+A rank that has waited for a while sets its row there, again and again, and follows the rows of
+those it waits for. A row is taken back when the wait ends. As on the board, a circle is certain
+once every member has looked again, in the same wait, after all the waits were seen.
 
 A word may be on its way while its receiver waits for it and its sender already for something else.
 So a row is set only while the other hosts' kernels have confirmed all that this rank has told them:
@@ -154,9 +154,7 @@ class DistantWait:
         self._pause_s = min(self._pause_s * _SLOWER, _LONGEST_S)
         self._next = Deadline.after(self._pause_s)
         self._looks += 1
-        row = Row(
-            distant.rank, self._number, self._looks, list(missing), self._text, self._who
-        )
+        row = Row(distant.rank, self._number, self._looks, list(missing), self._text, self._who)
         distant.show(row)
         self._is_shown = True
         return self.verdict() or self._certain(distant.circle(row))
