@@ -126,7 +126,7 @@ def push(sock: socket.socket, views: list[memoryview]) -> bool:
     return True
 
 
-def wait_for(reads: Sequence[socket.socket], writes: Sequence[socket.socket] = ()) -> None:
+def nap(reads: Sequence[socket.socket], writes: Sequence[socket.socket] = ()) -> None:
     """Sleep a moment, or until one of ``reads`` has something or one of ``writes`` takes
     something.
     """

@@ -95,7 +95,7 @@ class Letters:
                     if doorway.push(sock, views):
                         return []
                     if not is_gone:
-                        doorway.wait_for((), [sock])
+                        doorway.nap((), [sock])
                 except OSError:
                     is_gone = True
                 return [dst]
@@ -136,7 +136,7 @@ class Letters:
                 try:
                     count = sock.recv_into(view, 0, socket.MSG_DONTWAIT)
                 except BlockingIOError:
-                    doorway.wait_for([sock])
+                    doorway.nap([sock])
                     return [src]
                 except OSError:  # reset: by a rank that is gone
                     count = 0

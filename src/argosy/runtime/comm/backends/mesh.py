@@ -32,7 +32,7 @@ from argosy.runtime.comm.backends.shm.care import WARN_S, await_keys, wait_with_
 _WORD = struct.Struct("<q")
 _MAX_WORDS = 1 << 20  # of a row; the largest are the sizes of an all_to_all
 _CHUNK = 1 << 16
-_MAX_CARRIED_BYTES = 1 << 22  # that a rank sends to all others together
+_MAX_CARRIED_BYTES = 1 << 16  # that a rank sends to all others together
 
 
 @dataclass
@@ -311,7 +311,7 @@ class Mesh:
         is held up takes something.
         """
         reads = [self._peers[r].sock for r in missing if not self._peers[r].is_gone]
-        doorway.wait_for(reads, [self._peers[r].sock for r in held_up])
+        doorway.nap(reads, [self._peers[r].sock for r in held_up])
 
     def _wait(
         self, place: str, look: Callable[[], Sequence[int]], warn_s: float | None = None
