@@ -78,7 +78,7 @@ def joined_job(
     with contextlib.ExitStack() as stack:
         if word == "hosts":
             backend, host = "auto", f"host {letters[rank]}"
-            stack.enter_context(mock.patch.object(hosts, "host_identity", lambda: host))
+            stack.enter_context(mock.patch.object(hosts, "host_identity", return_value=host))
         stack.enter_context(environment(job_variables(rank, world_size, meeting, backend)))
         try:
             yield dist.init_parallel_env()
