@@ -611,7 +611,7 @@ def message_mismatch(
                 group.send(torch.zeros(count), 1)
             else:
                 group.recv(torch.zeros(count, dtype=torch.float64), 0)
-        except CollectiveMismatch as error:
+        except CommError as error:
             said = str(error)
         store.add(f"{name}/told", 1)
         while int(store.get(f"{name}/told")) < world_size:
