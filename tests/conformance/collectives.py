@@ -594,3 +594,26 @@ def mismatch(
         while int(store.get(f"{name}/seen")) < world_size:
             pass
         return str(caught.value)
+
+
+def message_mismatch(
+    rank: int, world_size: int, *, kind: str, count: int, name: str, rendezvous: Any, **options: Any
+) -> str:
+    """Rank 0 sends float32, rank 1 expects float64; returns what the rank is told."""
+    with (
+        joined(kind, name, rank, world_size, rendezvous, **options) as group,
+        open_store(rendezvous) as store,
+    ):
+        group.barrier()
+        said = "nothing"
+        try:
+            if rank == 0:
+                group.send(torch.zeros(count), 1)
+            else:
+                group.recv(torch.zeros(count, dtype=torch.float64), 0)
+        except CommError as error:
+            said = str(error)
+        store.add(f"{name}/told", 1)
+        while int(store.get(f"{name}/told")) < world_size:
+            pass
+        return said

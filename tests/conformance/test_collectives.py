@@ -144,3 +144,27 @@ def test_mismatch_shows_both_sides(pool, rendezvous, kind, options, case):
     assert len({message.splitlines()[1] for message in messages}) == 1
     for side in SIDES[case]:
         assert side in messages[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("shm", {}), ("gloo", {}), ("hierarchical", {"hosts": "ab"})],
+    ids=["shm", "gloo", "hosts"],
+)
+@pytest.mark.parametrize("count", [3, 5_000_000], ids=["small", "large"])
+def test_messages_that_do_not_fit_are_refused(pool, rendezvous, kind, options, count):
+    """Not written into memory of another dtype; the sender hears of it if it still sends."""
+    sender, receiver = pool.run(
+        "conformance.collectives:message_mismatch",
+        2,
+        kind=kind,
+        count=count,
+        name=next(_names),
+        rendezvous=rendezvous,
+        **options,
+    )
+    assert receiver == (
+        f"recv from rank 0: rank 1 expects float64[{count}], but rank 0 sent float32[{count}]"
+    )
+    if kind != "shm":
+        assert sender == ("nothing" if count == 3 else receiver)

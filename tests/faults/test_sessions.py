@@ -75,7 +75,7 @@ def test_a_death_behind_a_child(pool, record_property, backend):
 
 
 @pytest.mark.attack("two groups used in opposite order")
-@pytest.mark.parametrize("backend", ["shm", "gloo"])
+@pytest.mark.parametrize("backend", ["shm", "gloo", "hosts ab"])
 def test_opposite_order(pool, record_property, backend):
     for rank, message in enumerate(
         named(record_property, run(pool, "opposite_order", 2, backend=backend))
@@ -89,7 +89,7 @@ def test_opposite_order(pool, record_property, backend):
 
 
 @pytest.mark.attack("three ranks wait for each other in a circle of groups")
-@pytest.mark.parametrize("backend", ["shm", "gloo"])
+@pytest.mark.parametrize("backend", ["shm", "gloo", "hosts aab", "hosts abc"])
 def test_a_circle_of_three(pool, record_property, backend):
     for rank, message in enumerate(named(record_property, run(pool, "circle", 3, backend=backend))):
         places = [
@@ -99,7 +99,7 @@ def test_a_circle_of_three(pool, record_property, backend):
 
 
 @pytest.mark.attack("new_group is called by one rank only")
-@pytest.mark.parametrize("backend", ["shm", "gloo"])
+@pytest.mark.parametrize("backend", ["shm", "gloo", "hosts ab"])
 def test_new_group_on_one_rank(pool, record_property, backend):
     for rank, message in enumerate(
         named(record_property, run(pool, "lonely_new_group", 2, backend=backend))

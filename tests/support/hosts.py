@@ -8,12 +8,12 @@ import secrets
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-ADDRESSES = ("10.213.7.1", "10.213.7.2", "10.213.7.3")
+ADDRESSES = ("10.213.7.1", "10.213.7.2", "10.213.7.3", "10.213.7.4")
 _SWITCH = "switch"
 
 
@@ -29,11 +29,11 @@ def _ip(*words: str) -> None:
 
 @contextlib.contextmanager
 def joined_hosts(count: int) -> Iterator[list[str]]:
-    """The names of up to three namespaces that reach each other at ADDRESSES."""
+    """The names of up to four namespaces that reach each other at ADDRESSES."""
     for tool in ("ip", "unshare"):
         if shutil.which(tool) is None:
             pytest.skip(f"network namespaces need the command `{tool}`")
-    names = [f"argosy-{os.getpid()}-{side}" for side in "abc"[:count]]
+    names = [f"argosy-{os.getpid()}-{side}" for side in "abcd"[:count]]
     with contextlib.ExitStack() as stack:
         for name in names:
             try:
@@ -81,15 +81,29 @@ def cut_off(host: str) -> None:
 
 
 def start_launcher(
-    host: str, folder: Path, token: str, *argv: str, **variables: str
+    host: str,
+    folder: Path,
+    token: str,
+    *argv: str,
+    names: Mapping[str, str] | None = None,
+    **variables: str,
 ) -> subprocess.Popen[str]:
-    """On a host of its own: network, process numbers and /proc."""
+    """On a host of its own: network, process numbers and /proc; ``names`` are the addresses that it
+    finds by name.
+    """
+    knows = []
+    if names:
+        table = folder / "hosts"
+        lines = [f"{address} {name}\n" for name, address in names.items()]
+        table.write_text("".join(["127.0.0.1 localhost\n", *lines]))
+        # seen by this launcher alone: it has mounts of its own
+        knows = ["sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', str(table)]
     path = os.pathsep.join(
         [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")]
     )
     return subprocess.Popen(
         ["ip", "netns", "exec", host, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
-         sys.executable, "-m", "paddle.distributed.launch", *argv],
+         *knows, sys.executable, "-m", "paddle.distributed.launch", *argv],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": path, "ARGOSY_TOKEN": token, "OMP_NUM_THREADS": "1",
              **variables},

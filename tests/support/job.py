@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 from support.pool import Pool
 
@@ -67,10 +68,18 @@ def job_variables(
 def joined_job(
     rank: int, world_size: int, meeting: dict[str, Any], backend: str = "auto"
 ) -> Iterator[Any]:
-    """Join the job in this worker and leave it in the end; gives the group of all ranks."""
+    """Join the job in this worker and leave it in the end; gives the group of all ranks.
+    ``backend`` may be made-up hosts, one letter per rank: ``hosts aab``.
+    """
     import paddle.distributed as dist
+    from argosy.runtime.comm import hosts
 
-    with environment(job_variables(rank, world_size, meeting, backend)):
+    word, _, letters = backend.partition(" ")
+    with contextlib.ExitStack() as stack:
+        if word == "hosts":
+            backend, host = "auto", f"host {letters[rank]}"
+            stack.enter_context(mock.patch.object(hosts, "host_identity", return_value=host))
+        stack.enter_context(environment(job_variables(rank, world_size, meeting, backend)))
         try:
             yield dist.init_parallel_env()
         finally:

@@ -123,6 +123,7 @@ class Session:
         """
         from argosy.runtime.comm.backends.shm.board import Board, board_bytes
         from argosy.runtime.comm.backends.shm.care import await_keys
+        from argosy.runtime.comm.backends.shm.distant import Distant
         from argosy.runtime.comm.backends.shm.segment import Segment
 
         place = f"joining the job, for the {_ordinal(self.number)} time in its store,"
@@ -132,6 +133,8 @@ class Session:
         board = Board(segment, 0, self.rank, self.world_size)
         try:
             board.enter(_whether_there(lambda: self._last_seen(host)))
+            # before the others know this rank, and ask what it waits for
+            distant = _whether_there(lambda: Distant(self.store, self.rank))
             _whether_there(
                 lambda: self.store.set(
                     keys[self.rank], json.dumps(member.describe_self(host, os.getpid()))
@@ -168,6 +171,8 @@ class Session:
             raise
         finally:
             segment.close()  # the board keeps the memory
+        if len(local) < self.world_size:
+            board.distant = distant
         return [m["host"] for m in members], board
 
     def _last_seen(self, host: str) -> dict[int, int]:

@@ -7,7 +7,8 @@ inside a host; between hosts gloo decides, so results of different kinds agree u
 
 Before any of it, the ranks of a host compare in shared memory what they are about to call, and the
 first ranks of the hosts among themselves (``mesh.py``): different collectives are an error with all
-sides, on every rank, before gloo gets data that it does not expect.
+sides, on every rank, before gloo gets data that it does not expect. What is small travels with that
+comparison, without gloo.
 
 When a part of the group breaks, this rank leaves the others too: an error on one host reaches all.
 What broke it is in the store before anybody leaves, so all can say it.
@@ -31,7 +32,7 @@ from argosy.runtime.comm.backends.mesh import Mesh
 from argosy.runtime.comm.backends.shm.backend import ShmBackend
 from argosy.runtime.comm.backends.shm.board import Seat
 from argosy.runtime.comm.backends.shm.care import poll
-from argosy.runtime.comm.backends.torch_pg import TorchBackend
+from argosy.runtime.comm.backends.torch_pg import TorchBackend, combine
 from argosy.runtime.comm.bucket import Bucket
 
 _P = ParamSpec("_P")
@@ -205,7 +206,7 @@ class HierarchicalBackend(Backend):
         """Tell the other hosts the rows of this one's ranks, one row if they are alike."""
         if self._mesh is not None:
             self._told = [len(rows), *(value for row in rows for value in row)]
-            self._mesh.tell(self._told)
+            self._mesh.tell(self._activity, self._told)
 
     def _sizes_here(self, sizes: Sequence[int]) -> list[list[int]]:
         mine = torch.tensor(sizes)
@@ -310,14 +311,28 @@ class HierarchicalBackend(Backend):
         summed in float32 and rounded once, in the end.
         """
         total = tensor.detach().to(
-            torch.float32 if tensor.dtype in _HALVES else tensor.dtype, copy=True
+            torch.float32 if tensor.dtype in _HALVES else tensor.dtype,
+            copy=True,
+            memory_format=torch.contiguous_format,
         )
         step = ReduceOp.SUM if op is ReduceOp.AVG else op
         self._local.reduce(total, 0, step)
-        if self._between is not None:
-            self._confirm()
-            self._between.all_reduce(total, step)
+        self._combine_between(total, step)
         return total
+
+    def _combine_between(self, tensor: torch.Tensor, op: ReduceOp) -> None:
+        """On the first rank of each host: combine ``tensor`` of all hosts, and leave the result in
+        it.
+        """
+        if self._between is None:
+            return
+        if self._mesh is not None and self._mesh.carries(tensor):
+            self._mesh.post(tensor)
+            self._confirm()
+            combine(tensor, self._mesh.collect(self._activity, tensor), op)
+        else:
+            self._confirm()
+            self._between.all_reduce(tensor, op)
 
     def _store_result(self, tensor: torch.Tensor, total: torch.Tensor, op: ReduceOp) -> None:
         if op is ReduceOp.AVG:
@@ -358,9 +373,8 @@ class HierarchicalBackend(Backend):
         self._tell([fingerprint.fields_of(self._number, "bucket", dtype, count, place)])
         bucket.finish()
         if self._between is not None:
-            self._confirm()
             bucket.tensor.mul_(len(self._neighbours) / self.world_size)
-            self._between.all_reduce(bucket.tensor, ReduceOp.SUM)
+            self._combine_between(bucket.tensor, ReduceOp.SUM)
         self._local.broadcast(bucket.tensor, 0)
 
     # -- collectives over all ranks

@@ -7,44 +7,43 @@ they begin. Each tells all others its row and hears theirs, one small message fo
 between two namespaces of one machine, where a barrier of gloo takes 180 us and its smallest
 all_reduce 450 us. Nobody has heard all before all have told, so an exchange is a barrier too.
 
-The store, which only those who know the job's token can read, hands out addresses, each with a
-secret; whoever connects without it is not let in.
+Behind a row may come what the collective is about: small tensors reach all other ranks so, in the
+time of the exchange alone. They are taken in once the rows have agreed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hmac
-import json
-import secrets
-import select
 import socket
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from argosy.foundation.endpoints import bind_listener
+import torch
+
 from argosy.foundation.errors import CommError
 from argosy.runtime.comm import forks
-from argosy.runtime.comm.backends.shm.board import LOOK_S, Board, Seat, board_bytes
+from argosy.runtime.comm.backends import doorway
+from argosy.runtime.comm.backends.doorway import Doorway, bytes_of
+from argosy.runtime.comm.backends.shm.board import Board, Seat, lonely_seat
 from argosy.runtime.comm.backends.shm.care import WARN_S, await_keys, wait_with_care
-from argosy.runtime.comm.backends.shm.segment import Segment
 
-_SECRET_BYTES = 32
-_PASS = struct.Struct(f"<{_SECRET_BYTES}sq")  # the listener's secret, the rank that comes
 _WORD = struct.Struct("<q")
 _MAX_WORDS = 1 << 20  # of a row; the largest are the sizes of an all_to_all
 _CHUNK = 1 << 16
-_MAX_STRANGERS = 64  # the oldest has to go
+_MAX_CARRIED_BYTES = 1 << 16  # that a rank sends to all others together
 
 
 @dataclass
 class _Peer:
-    """The connection to another rank; ``unread`` has come and was not asked for yet."""
+    """The connection to another rank; ``unread`` has come and was not asked for yet, ``unsent`` is
+    what the kernel has not taken yet.
+    """
 
     sock: socket.socket
     unread: bytearray = field(default_factory=bytearray)
+    unsent: list[memoryview] = field(default_factory=list)
     is_gone: bool = False
 
     def take(self) -> list[int] | None:
@@ -81,6 +80,30 @@ class _Peer:
         self.unread += data
         self.is_gone = not data
 
+    def read_into(self, view: memoryview) -> int:
+        """Take what has come into ``view``; how much that was."""
+        count = min(len(self.unread), len(view))
+        if count:
+            view[:count] = self.unread[:count]
+            del self.unread[:count]
+        while count < len(view) and not self.is_gone:
+            try:
+                more = self.sock.recv_into(view[count:], 0, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                break
+            except OSError:
+                more = 0
+            count += more
+            self.is_gone = not more
+        return count
+
+    def push(self) -> None:
+        """Send what the kernel takes; to nobody if the other side is gone, which ``read`` finds."""
+        try:
+            doorway.push(self.sock, self.unsent)
+        except OSError:
+            self.unsent.clear()
+
 
 class Mesh:
     """One rank's connections. ``tell`` and ``hear`` are called by one thread at a time, ``close``
@@ -106,10 +129,7 @@ class Mesh:
         self._is_hearing = False
         self._own_board: Board | None = None
         if seat is None:
-            segment = Segment.create("board", board_bytes(world_size))
-            self._own_board = Board(segment, 0, rank, world_size)
-            segment.close()  # the board keeps the memory
-            seat = Seat(self._own_board, range(world_size))
+            self._own_board, seat = lonely_seat(rank, world_size)
         self._seat = seat
         self._peers: dict[int, _Peer] = {}
         try:
@@ -118,6 +138,8 @@ class Mesh:
             self.close()
             raise
         forks.register(self)
+        if seat.board.distant is not None:
+            seat.board.distant.watch(self)
 
     # -- joining
     # ----------------------------------------------------------------------------------------------
@@ -126,22 +148,19 @@ class Mesh:
         """Connect to the ranks below this one, and let in those above."""
         place = f"joining of group {self.name!r}"
         keys = [f"argosy/mesh/{self.name}/{r}" for r in range(world_size)]
-        secret = secrets.token_bytes(_SECRET_BYTES)
-        with bind_listener(address) as listener:
-            store.set(keys[self.rank], json.dumps([*listener.getsockname()[:2], secret.hex()]))
+        with contextlib.closing(Doorway(address)) as door:
+            store.set(keys[self.rank], door.card)
             lower = {self._seat.ranks[r]: keys[r] for r in range(self.rank)}
             if lower:
                 await_keys(store, lower, self._seat.board, place, self._timeout_s)
             for r in range(self.rank):
-                self._peers[r] = _Peer(self._connect(place, *json.loads(store.get(keys[r]))))
-            self._let_in(place, listener, secret, set(range(self.rank + 1, world_size)))
+                self._peers[r] = _Peer(self._connect(place, store.get(keys[r])))
+            self._let_in(place, door, set(range(self.rank + 1, world_size)))
         for peer in self._peers.values():
-            # with a timeout, Python would wait in spite of MSG_DONTWAIT
-            peer.sock.setblocking(True)
-            peer.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
-            peer.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            doorway.settle(peer.sock)
 
-    def _connect(self, place: str, host: str, port: int, secret: str) -> socket.socket:
+    def _connect(self, place: str, card: bytes) -> socket.socket:
+        host, port = doorway.place_of(card)
         try:
             sock = socket.create_connection((host, port), self._timeout_s)
         except OSError as error:
@@ -150,55 +169,69 @@ class Mesh:
                 f"where another rank listens: {error.strerror or error}.\n  The hosts of a job "
                 "must reach each other at every port."
             ) from error
-        sock.sendall(_PASS.pack(bytes.fromhex(secret), self.rank))
+        sock.sendall(doorway.words_for(card, self.rank))
         return sock
 
-    def _let_in(
-        self, place: str, listener: socket.socket, secret: bytes, awaited: set[int]
-    ) -> None:
-        """Accept connections until each of ``awaited`` has shown the secret on one."""
-        strangers: list[socket.socket] = []
+    def _let_in(self, place: str, door: Doorway, awaited: set[int]) -> None:
+        """Accept connections until each of ``awaited`` has come."""
 
         def look() -> list[int]:
-            poll = select.poll()
-            for sock in (listener, *strangers):
-                poll.register(sock, select.POLLIN)
-            ready = {fd for fd, _ in poll.poll(LOOK_S * 1000)}
-            for sock in [s for s in strangers if s.fileno() in ready]:
-                rank = _rank_of(sock, secret)
-                if rank is None:
-                    continue
-                strangers.remove(sock)
+            for rank, sock in door.look():
                 if rank in awaited:
                     awaited.discard(rank)
                     self._peers[rank] = _Peer(sock)
                 else:
                     sock.close()
-            if listener.fileno() in ready:
-                sock, _ = listener.accept()
-                # to wake for nothing less
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _PASS.size)
-                strangers.append(sock)
-                if len(strangers) > _MAX_STRANGERS:
-                    strangers.pop(0).close()
             return [self._seat.ranks[r] for r in awaited]
 
-        try:
-            if awaited:
-                self._wait(place, look, WARN_S)
-        finally:
-            for sock in strangers:
-                sock.close()
+        if awaited:
+            self._wait(place, look, WARN_S)
 
     # -- exchanges
     # --------------------------------------------------------------------------------------------
 
-    def tell(self, row: Sequence[int]) -> None:
-        """Send ``row`` to all other ranks; one that is gone is found by ``hear``."""
-        message = struct.pack(f"<{1 + len(row)}q", len(row), *row)
+    def tell(self, activity: str, row: Sequence[int]) -> None:
+        """Send ``row`` to all other ranks; one that is gone is found by ``hear``. ``activity`` is
+        what errors call the wait.
+        """
+        message = memoryview(struct.pack(f"<{1 + len(row)}q", len(row), *row))
+        self._post(message)
+
+        def look() -> list[int]:
+            """Take in what comes: who also tells waits for us."""
+            held_up = self._push()
+            if held_up:
+                self._sleep(self._peers, held_up)
+                for peer in self._peers.values():
+                    peer.read()
+                held_up = self._push()
+            return [self._seat.ranks[r] for r in held_up]
+
+        if self._push():
+            self._guarded(activity, look)
+
+    def carries(self, tensor: torch.Tensor) -> bool:
+        """Whether ``tensor`` is small enough for ``post``."""
+        return tensor.nbytes * len(self._peers) <= _MAX_CARRIED_BYTES
+
+    def post(self, tensor: torch.Tensor) -> None:
+        """Begin to send the elements of ``tensor``, contiguous and on the CPU, to all other ranks,
+        which ``collect`` them; it must not change until this rank has collected theirs.
+        """
+        self._post(bytes_of(tensor))
+        self._push()
+
+    def _post(self, view: memoryview) -> None:
+        if view.nbytes:
+            for peer in self._peers.values():
+                peer.unsent.append(view)
+
+    def _push(self) -> list[int]:
+        """Send what the kernel takes; those who have not got all."""
         for peer in self._peers.values():
-            with contextlib.suppress(OSError):
-                peer.sock.sendall(message)
+            if peer.unsent:
+                peer.push()
+        return [r for r, peer in self._peers.items() if peer.unsent]
 
     def hear(self, activity: str) -> dict[int, list[int]]:
         """The rows that the other ranks tell, by rank; ``activity`` is what errors call the
@@ -217,10 +250,39 @@ class Mesh:
 
         def look() -> list[int]:
             if not take():
-                self._sleep(missing)
+                self._sleep(missing, self._push())
                 take()
             return [self._seat.ranks[r] for r in missing]
 
+        self._guarded(activity, look)
+        return rows
+
+    def collect(self, activity: str, like: torch.Tensor) -> list[torch.Tensor]:
+        """What each rank has posted, in their order: as many elements as ``like``, which this rank
+        has posted.
+        """
+        tensors = {r: torch.empty_like(like) for r in self._peers}
+        views = {r: bytes_of(tensor) for r, tensor in tensors.items()}
+
+        def take() -> set[int]:
+            held_up = self._push()
+            for r, view in views.items():
+                if view.nbytes:
+                    views[r] = view[self._peers[r].read_into(view) :]
+            return {*held_up, *(r for r, view in views.items() if view.nbytes)}
+
+        def look() -> list[int]:
+            missing = take()
+            if missing:
+                self._sleep(missing, [r for r in missing if self._peers[r].unsent])
+                missing = take()
+            return [self._seat.ranks[r] for r in missing]
+
+        self._guarded(activity, look)
+        return [like if r == self.rank else tensors[r] for r in range(1 + len(self._peers))]
+
+    def _guarded(self, activity: str, look: Callable[[], Sequence[int]]) -> None:
+        """Wait until ``look`` finds nobody missing, while another thread may close."""
         # announced before the look: close() sets its flag first and then looks who is inside
         self._is_hearing = True
         try:
@@ -230,7 +292,13 @@ class Mesh:
             self._is_hearing = False
             if self._is_closed:
                 self._free()
-        return rows
+
+    @property
+    def is_flushed(self) -> bool:
+        """Whether the kernels of the other ranks that are there have all that was told."""
+        return not any(
+            peer.unsent or doorway.unsent_bytes(peer.sock) for peer in self._peers.values()
+        )
 
     def lost(self) -> list[int]:
         """The ranks of the job whose connections have ended."""
@@ -238,13 +306,12 @@ class Mesh:
             peer.read()
         return [self._seat.ranks[r] for r, peer in self._peers.items() if peer.is_gone]
 
-    def _sleep(self, missing: set[int]) -> None:
-        """Wait a moment for something from those that are missing and not gone."""
-        poll = select.poll()
-        for r in missing:
-            if not self._peers[r].is_gone:
-                poll.register(self._peers[r].sock, select.POLLIN)
-        poll.poll(LOOK_S * 1000)
+    def _sleep(self, missing: Iterable[int], held_up: Iterable[int]) -> None:
+        """Wait a moment for something from those that are missing and not gone, or until one that
+        is held up takes something.
+        """
+        reads = [self._peers[r].sock for r in missing if not self._peers[r].is_gone]
+        doorway.nap(reads, [self._peers[r].sock for r in held_up])
 
     def _wait(
         self, place: str, look: Callable[[], Sequence[int]], warn_s: float | None = None
@@ -289,22 +356,3 @@ class Mesh:
         self._is_closed = True
         for peer in self._peers.values():
             peer.sock.close()
-
-
-def _rank_of(sock: socket.socket, secret: bytes) -> int | None:
-    """The rank that has come through ``sock``, -1 if it does not know the secret; None while it
-    has not said enough.
-    """
-    try:
-        said = sock.recv(_PASS.size, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        if said and len(said) < _PASS.size:
-            return None
-        sock.recv(len(said), socket.MSG_DONTWAIT)
-    except BlockingIOError:
-        return None
-    except OSError:
-        said = b""
-    if len(said) < _PASS.size:
-        return -1
-    shown, rank = _PASS.unpack(said)
-    return int(rank) if hmac.compare_digest(shown, secret) else -1

@@ -8,7 +8,9 @@ up to rounding.
 
 Before ranks begin a collective of gloo they agree that it is the same one (``mesh.py``): different
 ones are CollectiveMismatch with both sides, and whoever is late, gone or waits elsewhere is named
-while the others wait there. In the other kinds of groups a mismatch ends as the group has it.
+while the others wait there. Small reductions are made with what comes along then, without gloo.
+Messages between two ranks have connections of their own (``letters.py``). In the other kinds of
+groups a mismatch ends as the group has it.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from argosy.runtime.comm import arguments, fingerprint, forks
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.backends import torch_groups
 from argosy.runtime.comm.backends.connections import Connections
+from argosy.runtime.comm.backends.letters import Letters
 from argosy.runtime.comm.backends.mesh import Mesh
 from argosy.runtime.comm.backends.shm.board import Seat
 from argosy.runtime.comm.backends.watched_store import WatchedStore
@@ -45,6 +48,13 @@ _TORCH_OP: dict[ReduceOp, Any] = {
     ReduceOp.MAX: dist.ReduceOp.MAX,
     ReduceOp.MIN: dist.ReduceOp.MIN,
     ReduceOp.PROD: dist.ReduceOp.PRODUCT,
+}
+_STEP: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    ReduceOp.SUM: torch.add,
+    ReduceOp.AVG: torch.add,
+    ReduceOp.MAX: torch.maximum,
+    ReduceOp.MIN: torch.minimum,
+    ReduceOp.PROD: torch.mul,
 }
 _TIMED_OUT = re.compile(r"timed out|timeout", re.IGNORECASE)
 _LOST = re.compile(
@@ -88,6 +98,7 @@ class TorchBackend(Backend):
         self._timeout_s = timeout_s
         self._agree = agree
         self._mesh: Mesh | None = None  # of a gloo group that agrees by itself
+        self._letters: Letters | None = None  # of a gloo group
         self._number = 0
         self._error: ArgosyError | None = None  # set once
         self._is_forked = False
@@ -110,6 +121,8 @@ class TorchBackend(Backend):
             if agree is None and kind == "gloo":
                 self._mesh = Mesh(name, rank, world_size, store, timeout_s, address, seat)
                 self._agree = self._agree_in_mesh
+            if kind == "gloo":
+                self._letters = Letters(name, rank, world_size, store, timeout_s, address, seat)
         except ArgosyError:
             self.close()
             raise
@@ -191,6 +204,8 @@ class TorchBackend(Backend):
             self._error = error
             if self._mesh is not None:
                 self._mesh.leave()
+            if self._letters is not None:
+                self._letters.close()
         return error
 
     def _refusal(self, activity: str) -> ArgosyError:
@@ -212,19 +227,43 @@ class TorchBackend(Backend):
         self._connections.forget()
 
     def _agree_in_mesh(
-        self, kind: str, dtype: torch.dtype | None, count: int, detail: int, sizes: Sequence[int]
+        self,
+        kind: str,
+        dtype: torch.dtype | None,
+        count: int,
+        detail: int,
+        sizes: Sequence[int] = (),
+        carried: torch.Tensor | None = None,
     ) -> None:
-        """Show each other what is called with what, and raise on every rank if that differs."""
+        """Show each other what is called with what, and raise on every rank if that differs;
+        ``carried`` goes along.
+        """
         assert self._mesh is not None
         activity = f"{kind} #{self._number}"
         mine = [*fingerprint.fields_of(self._number, kind, dtype, count, detail), *sizes]
-        self._mesh.tell(mine)
+        self._mesh.tell(activity, mine)
+        if carried is not None:
+            self._mesh.post(carried)
         heard = self._mesh.hear(activity)
         if not sizes and all(row == mine for row in heard.values()):
             return
         rows = [mine if r == self.rank else heard[r] for r in range(self.world_size)]
         if problem := fingerprint.problem_of(rows):
             raise CollectiveMismatch(f"{activity} on group {self.name!r}: {problem}")
+
+    def _carried(
+        self, kind: str, tensor: torch.Tensor, detail: int, wire: _Wire, mesh: Mesh
+    ) -> None:
+        """Combine what all ranks have in ``wire``, as it comes along with their rows."""
+        self._number += 1
+        activity = f"{kind} #{self._number}"
+
+        def exchange() -> None:
+            count = tensor.numel()
+            self._agree_in_mesh(kind, tensor.dtype, count, detail, carried=wire.sent)
+            combine(wire.sent, mesh.collect(activity, wire.sent), wire.step)
+
+        self._wait(activity, exchange)
 
     # -- collectives
     # --------------------------------------------------------------------------------------------
@@ -244,11 +283,14 @@ class TorchBackend(Backend):
             tensor.detach().copy_(_product(outputs))
             return
         wire = _Wire(tensor, op, self._device)
-        options = dist.AllreduceOptions()
-        options.reduceOp = wire.op
-        self._collective(
-            "all_reduce", tensor, lambda: self._group.allreduce([wire.sent], options), int(op)
-        )
+        if self._mesh is not None and self._mesh.carries(wire.sent):
+            self._carried("all_reduce", tensor, int(op), wire, self._mesh)
+        else:
+            options = dist.AllreduceOptions()
+            options.reduceOp = wire.op
+            self._collective(
+                "all_reduce", tensor, lambda: self._group.allreduce([wire.sent], options), int(op)
+            )
         wire.unpack(self.world_size)
 
     def reduce(self, tensor: torch.Tensor, dst: int, op: ReduceOp) -> None:
@@ -377,12 +419,21 @@ class TorchBackend(Backend):
 
     def send(self, tensor: torch.Tensor, dst: int) -> None:
         arguments.check_peer("send", "dst", dst, self.rank, self.world_size)
-        self._wait(f"send to rank {dst}", lambda: self._group.send([self._raw(tensor)], dst, 0))
+        raw = self._raw(tensor)
+        letters = self._letters
+        if letters is not None:
+            self._wait(f"send to rank {dst}", lambda: letters.send(tensor, raw, dst))
+        else:
+            self._wait(f"send to rank {dst}", lambda: self._group.send([raw], dst, 0))
 
     def recv(self, tensor: torch.Tensor, src: int) -> None:
         arguments.check_peer("recv", "src", src, self.rank, self.world_size)
         raw = self._raw(tensor)
-        self._wait(f"recv from rank {src}", lambda: self._group.recv([raw], src, 0))
+        letters = self._letters
+        if letters is not None:
+            self._wait(f"recv from rank {src}", lambda: letters.recv(tensor, raw, src))
+        else:
+            self._wait(f"recv from rank {src}", lambda: self._group.recv([raw], src, 0))
         _restore(tensor, raw)
 
     def close(self) -> None:
@@ -436,6 +487,7 @@ class _Wire:
         elif flat.dtype in (torch.float16, torch.bfloat16) and not flat.is_cuda:
             flat = flat.to(torch.float32)
         self.sent = flat
+        self.step = ReduceOp.SUM if op is ReduceOp.AVG else op  # between two ranks
         self.op = _TORCH_OP[op]
 
     def unpack(self, world_size: int) -> None:
@@ -455,6 +507,17 @@ class _Wire:
                 result.div_(world_size, rounding_mode="trunc")
         if result.data_ptr() != tensor.data_ptr():
             tensor.copy_(result.view(tensor.shape))
+
+
+def combine(result: torch.Tensor, parts: Sequence[torch.Tensor], op: ReduceOp) -> None:
+    """Combine ``parts``, in their order, in ``result``, which may be one of them; AVG is SUM
+    here.
+    """
+    step = _STEP[op]
+    total = parts[0]
+    for part in parts[1:]:
+        total = step(total, part)
+    result.copy_(total)
 
 
 def _share_memory(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -14,6 +14,8 @@ Only the main thread takes part, and only while nothing that its rank has submit
 does one thing at a time, whereas a queue may wait while its rank goes on working. A rank that also
 communicates in threads of its own is left out once one of them has waited.
 
+Of a job on several hosts the boards are joined by ``distant.py``.
+
 ::
 
     row of a rank, int64: pid, left, number of the wait, waiting, looks, has other threads
@@ -36,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argosy.foundation.errors import CollectiveMismatch
+from argosy.runtime.comm.backends.shm.distant import Distant, DistantWait, Row
 from argosy.runtime.comm.backends.shm.peers import Peers
 from argosy.runtime.comm.backends.shm.segment import Segment
 
@@ -52,8 +55,8 @@ _TEXT_BYTES = 160
 _VERDICT_BYTES = 1 << 10  # for each member of a circle: its text may need six bytes for one in JSON
 _MAX_VERDICT_BYTES = 1 << 15  # of a circle; in longer ones the texts are cut short
 
-# rank, pid and place of each, in the order in which each waits for the next
-Circle = list[tuple[int, int, str]]
+# rank, process and place of each, in the order in which each waits for the next
+Circle = list[tuple[int, str, str]]
 
 
 def board_bytes(world_size: int) -> int:
@@ -80,6 +83,7 @@ class Board:
         self.world_size = n = world_size
         # whether something that this rank has submitted is under way
         self.is_busy: Callable[[], bool] = _never
+        self.distant: Distant | None = None  # where the job has other hosts
         self._peers = Peers()
 
         def part(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -147,6 +151,16 @@ class Seat:
     ranks: Sequence[int]
 
 
+def lonely_seat(rank: int, world_size: int) -> tuple[Board, Seat]:
+    """A board for rank ``rank`` of a group without a job, which no other rank sees, and its seat
+    there.
+    """
+    segment = Segment.create("board", board_bytes(world_size))
+    board = Board(segment, 0, rank, world_size)
+    segment.close()  # the board keeps the memory
+    return board, Seat(board, range(world_size))
+
+
 class Wait:
     """One wait of this rank at ``place``: visible to the others from its second look until
     ``end``.
@@ -157,6 +171,7 @@ class Wait:
         self._place = place
         self._is_shown = False
         self._seen: tuple[tuple[tuple[int, int], ...], float, list[int]] | None = None
+        self._distant: DistantWait | None = None
         thread = threading.current_thread()
         self._may_show = thread is threading.main_thread()
         if not self._may_show and not thread.name.startswith("argosy-") and not board.is_closed:
@@ -175,23 +190,27 @@ class Wait:
         if not self._is_shown:
             self._show(row)
         row[_LOOKS] += 1
-        known = self.verdict()
-        if known is not None:
-            return known
-        found = self._certain_circle()
+        found = self._verdict_here() or self._certain_circle()
+        if found is None and self._distant is not None and not row[_THREADS]:
+            found = _of_rows(self._distant.look(missing))
         return None if found is None else _deadlock(found, board.rank)
 
     def verdict(self) -> CollectiveMismatch | None:
         """The error if another rank has found this wait in a circle."""
+        found = self._verdict_here()
+        if found is None and self._distant is not None:
+            found = _of_rows(self._distant.verdict())
+        return None if found is None else _deadlock(found, self._board.rank)
+
+    def _verdict_here(self) -> Circle | None:
+        """The circle that another rank of this host has found this wait in."""
         board = self._board
         if board.is_closed or not self._is_shown:
             return None
         number = board.fields[board.rank, _NUMBER]
         for r in np.flatnonzero(board.verdicts[:, board.rank] == number).tolist():
             text = bytes(board.circles[r]).rstrip(b"\0")
-            return _deadlock(
-                [(rank, pid, place) for rank, pid, place in json.loads(text)], board.rank
-            )
+            return [(rank, who, place) for rank, who, place in json.loads(text)]
         return None
 
     def end(self) -> None:
@@ -205,8 +224,16 @@ class Wait:
         row[_NUMBER] += 1
         row[_WAITING] = 1
         self._is_shown = True
+        if self._board.distant is not None:
+            who = f"pid {self._board.pid_of(self._board.rank)}"
+            self._distant = DistantWait(
+                self._board.distant, int(row[_NUMBER]), text.decode(errors="replace"), who
+            )
 
     def _hide(self) -> None:
+        distant, self._distant = self._distant, None
+        if distant is not None:
+            distant.end()
         if self._is_shown and not self._board.is_closed:
             self._board.fields[self._board.rank, _WAITING] = 0
         self._is_shown = False
@@ -235,7 +262,7 @@ class Wait:
         found = [
             (
                 r,
-                board.pid_of(r),
+                f"pid {board.pid_of(r)}",
                 bytes(board.texts[r])
                 .rstrip(b"\0")
                 .decode(errors="replace")[: max(0, room - 40) // 6],
@@ -273,18 +300,20 @@ def _circle(start: int, fields: npt.NDArray[Any], awaited: npt.NDArray[Any]) -> 
     return None
 
 
+def _of_rows(rows: Sequence[Row] | None) -> Circle | None:
+    return None if rows is None else [(row.rank, row.who, row.text) for row in rows]
+
+
 def _deadlock(circle: Circle, rank: int) -> CollectiveMismatch:
     """The error as ``rank`` raises it: its own place first."""
     at = next(i for i, member in enumerate(circle) if member[0] == rank)
     turned = circle[at:] + circle[:at]
     text = f"rank {rank} is in {turned[0][2]} and waits for "
-    for i, (r, pid, place) in enumerate(turned[1:], 1):
+    for i, (r, who, place) in enumerate(turned[1:], 1):
         following = turned[(i + 1) % len(turned)]
-        text += f"rank {r} (pid {pid}), which waits for " if i == 1 else "which waits for "
-        text += (
-            f"rank {following[0]}{'' if following[0] == rank else f' (pid {following[1]})'} in "
-            f"{place}, "
-        )
+        text += f"rank {r} ({who}), which waits for " if i == 1 else "which waits for "
+        its = "" if following[0] == rank else f" ({following[1]})"
+        text += f"rank {following[0]}{its} in {place}, "
     return CollectiveMismatch(
         f"{text.removesuffix(', ')}.\n  All ranks must call the same collectives, backwards and "
         "new_group in the same order."

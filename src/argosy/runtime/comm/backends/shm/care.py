@@ -56,6 +56,10 @@ def wait_with_care(
                 raise deadlock
             gone = next((r for r in missing if r in fate_by_rank), None)
             if gone is not None:
+                # it may have left because it found us in a circle
+                deadlock = wait.verdict()
+                if deadlock is not None:
+                    raise deadlock
                 raise PeerLost(
                     f"rank {board.rank} was in {place} when {board.who(gone)} {fate_by_rank[gone]}."
                 )
