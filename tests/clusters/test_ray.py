@@ -421,7 +421,7 @@ def test_tune_varies_the_config_of_a_trainer(tmp_path):
         resources_per_worker={"CPU": 0, "work": 1},
     )
     found = tune.Tuner(
-        tune.with_resources(fleet_trainer, {"CPU": 0}),
+        tune.with_resources(fleet_trainer, {"CPU": 0.5}),
         param_space={"rate": tune.grid_search([0.05, 0.1])},
         run_config=tune.RunConfig(name="tuned", storage_path=str(tmp_path)),
     ).fit()
@@ -445,7 +445,7 @@ def test_trials_of_tune_do_not_share_a_run(tmp_path):
     shared = RunConfig(name="shared", storage_path=str(tmp_path))
     fleet_trainer = FleetTrainer(lambda: None, run_config=shared)
     found = tune.Tuner(
-        tune.with_resources(fleet_trainer, {"CPU": 0}),
+        tune.with_resources(fleet_trainer, {"CPU": 0.5}),
         run_config=tune.RunConfig(name="tuned", storage_path=str(tmp_path)),
     ).fit()
     [error] = found.errors

@@ -77,7 +77,10 @@ class FleetTrainer:
                 "FleetTrainer: scaling_config says how many workers there are and what each "
                 "takes; leave out workers, resources_per_worker and use_gpu"
             )
-        self._resources = dict(resources_per_worker) if resources_per_worker else None
+        # Tune keeps what it reserves for a trial in ``_resources`` of what it is given, and calls
+        # trials by its name
+        self._per_worker = dict(resources_per_worker) if resources_per_worker else None
+        self.__name__ = type(self).__name__
         self._use_gpu = use_gpu
         self._scaling_config, self._run_config = scaling_config, run_config
         self._datasets = dict(datasets) if datasets else None
@@ -106,7 +109,7 @@ class FleetTrainer:
         scaling = self._scaling_config or train.ScalingConfig(
             num_workers=self._num_workers,
             use_gpu=self._use_gpu,
-            resources_per_worker=self._resources,
+            resources_per_worker=self._per_worker,
         )
         folder = "" if run.storage_filesystem else shared_folder(str(run.storage_path), run.name)
         with contextlib.ExitStack() as stack:

@@ -112,3 +112,10 @@ def test_tune_cannot_vary_the_config_of_a_script(tmp_path):
     script.touch()
     with pytest.raises(UsageError, match="script_args"):
         FleetTrainer(script)({"rate": 1})
+
+
+def test_a_trainer_has_room_for_what_tune_writes_on_it():
+    """``tune.with_resources`` sets ``_resources``; trials are called by ``__name__``."""
+    trainer = FleetTrainer(train, resources_per_worker={"CPU": 2})
+    assert not hasattr(trainer, "_resources")
+    assert trainer.__name__ == "FleetTrainer"
