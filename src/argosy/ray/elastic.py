@@ -26,7 +26,9 @@ _AGAIN_S = 0.5
 
 
 class FleetTraining(DataParallelTrainer):  # type: ignore[misc]
-    """Ray's trainer, beside servers in placement groups of the name ``servers``, empty without."""
+    """Ray's trainer, beside servers in placement groups whose names begin with ``servers``, empty
+    without.
+    """
 
     def __init__(self, *args: Any, servers: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -82,7 +84,9 @@ class _Room(ElasticScalingPolicy):  # type: ignore[misc]
         }
         if not self._servers:
             return resources
-        tables = [t for t in placement_group_table().values() if t["name"] == self._servers]
+        tables = [
+            t for t in placement_group_table().values() if t["name"].startswith(self._servers)
+        ]
         taken = [
             (table["bundles_to_node_id"].get(n), bundle)
             for table in tables

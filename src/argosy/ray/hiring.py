@@ -5,6 +5,7 @@ their own, so that servers stay when workers come and go.
 from __future__ import annotations
 
 import contextlib
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -47,9 +48,8 @@ def substitute(wanted: Servers, where: Mapping[str, str]) -> Any:
     """
     from ray.util.placement_group import placement_group
 
-    group = placement_group(
-        wanted.bundles[:1], name=wanted.group, bundle_label_selector=[dict(where)]
-    )
+    name = f"{wanted.group}-{secrets.token_hex(4)}"  # Ray has one group of a name
+    group = placement_group(wanted.bundles[:1], name=name, bundle_label_selector=[dict(where)])
     return _actor(wanted, group, 0)
 
 

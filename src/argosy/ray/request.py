@@ -15,7 +15,9 @@ _SLACK = 1e-6  # Ray counts in ten thousandths; fractions of floats do not add u
 
 @dataclass(frozen=True, kw_only=True)
 class Servers:
-    """How many servers, what each takes of its node, and the name of their placement group."""
+    """How many servers, what each takes of its node, and how the name of their placement group
+    begins.
+    """
 
     count: int = 0
     resources: Mapping[str, float] | None = None

@@ -12,6 +12,7 @@ from typing import Any
 
 import ray
 
+from argosy.foundation.endpoints import Endpoint
 from argosy.ray import nodes
 from argosy.ray.private import ControllerCallback, WorkerGroupCallback
 
@@ -25,9 +26,12 @@ class NodeWatch(WorkerGroupCallback, ControllerCallback):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self._watched: list[Any] = []
+        self._raylets: dict[str, Endpoint] = {}  # of the nodes of the workers
 
     def after_worker_group_start(self, worker_group: Any) -> None:
         self._watched = list(worker_group.get_workers())
+        here = {worker.metadata.node_id for worker in self._watched}
+        self._raylets = {n: where for n, where in nodes.raylets().items() if n in here}
 
     def after_worker_group_poll_status(self, worker_group_status: Any) -> None:
         self._give_up_lost()
@@ -35,7 +39,7 @@ class NodeWatch(WorkerGroupCallback, ControllerCallback):  # type: ignore[misc]
     def before_worker_group_shutdown(self, worker_group: Any) -> None:
         # a worker that Ray believes in is asked to end, and waited for
         self._give_up_lost()
-        self._watched = []
+        self._watched, self._raylets = [], {}
 
     def on_controller_start_worker_group(
         self, *, scaling_config: Any, num_workers: int
@@ -47,9 +51,7 @@ class NodeWatch(WorkerGroupCallback, ControllerCallback):  # type: ignore[misc]
         return {**away, **wanted} if away else None
 
     def _give_up_lost(self) -> None:
-        here = {worker.metadata.node_id for worker in self._watched}
-        known = {node: where for node, where in nodes.raylets().items() if node in here}
-        lost = nodes.lost(known)
+        lost = nodes.lost(self._raylets)
         for worker in [w for w in self._watched if w.metadata.node_id in lost]:
             log.warning(
                 "argosy: the raylet of node %s is gone, and with it a worker (pid %d)",
@@ -58,3 +60,5 @@ class NodeWatch(WorkerGroupCallback, ControllerCallback):  # type: ignore[misc]
             )
             ray.kill(worker.actor)
             self._watched.remove(worker)
+        for node in lost:
+            del self._raylets[node]
