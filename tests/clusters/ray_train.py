@@ -14,7 +14,8 @@ NUM_SAMPLES, BATCH, EPOCHS = 48, 4, 2
 
 def note(folder, name, **what):
     with open(os.path.join(folder, name), "a") as file:
-        file.write(json.dumps({"at_s": time.time(), "pid": os.getpid(), **what}) + "\n")
+        # of the machine, not of the process; it does not step back as the time of day may
+        file.write(json.dumps({"at_s": time.monotonic(), "pid": os.getpid(), **what}) + "\n")
 
 
 def seed():
@@ -65,6 +66,8 @@ def loop(folder, number, world, model, optimizer, config):
             done = {"step": run.num_steps, "epoch": epoch, "samples": numbers.tolist()}
             note(folder, name, **done, loss=float(loss))
             time.sleep(config.get("pause_s", 0))
+            while world == 1 and run.num_steps >= config.get("alone_until", EPOCHS * NUM_SAMPLES):
+                time.sleep(0.1)  # until it is ended, to go on with more
     state = {key: value.numpy() for key, value in model.state_dict().items()}
     if number == 0:
         np.savez(os.path.join(folder, "final.npz"), **state)

@@ -42,14 +42,10 @@ _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_TRAIN_METRICS_ENABLED": "0",
     "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",
-    "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1",
     "OMP_NUM_THREADS": "1",
 }
-# How soon the cluster believes that a raylet is dead: three seconds, by default fifteen and more.
+# What decides how soon the cluster believes that a raylet is dead is as Ray has it.
 _SYSTEM = {
-    "health_check_initial_delay_ms": 1000,
-    "health_check_period_ms": 1000,
-    "health_check_failure_threshold": 3,
     "enable_worker_prestart": False,
     "prestart_worker_first_driver": False,
 }
@@ -77,7 +73,7 @@ class Raylets:
             self.cluster.remove_node(self.killed.pop(), allow_graceful=False)
         while len(self.others) < 2:
             self.others.append(self.cluster.add_node(**_NODE, resources=_OTHER))
-        self.cluster.wait_for_nodes()
+        self.cluster.wait_for_nodes(timeout=120)
 
     def kill_that_of(self, pids):
         """Kill the raylet, not the head's, above one of the processes; returns its number."""
@@ -88,7 +84,7 @@ class Raylets:
                 raylet.kill()
                 node.all_processes["raylet"][0].process.wait()
                 self.killed.append(self.others.pop(n))
-                return time.time()
+                return time.monotonic()
         raise AssertionError(f"{pids} are on no raylet but the head's")
 
 
@@ -189,15 +185,17 @@ def check_samples(folder):
     for name, own in told.items():
         # where a worker begins, and where the job went on without this one
         others = [n for n in told["steps.0"] if "begins_at" in n and n["world"] <= int(name[6:])]
-        begins_at = [n for n in own if "begins_at" in n] + others
-        for note in own:
-            later = [n["begins_at"] for n in begins_at if n["at_s"] > note["at_s"]]
-            if "step" in note and note["step"] < min(later, default=NUM_STEPS):
+        for number, note in enumerate(own):
+            later = [n for n in own[number + 1 :] if "begins_at" in n]
+            later += [n for n in others if n["at_s"] > note["at_s"]]
+            begins_at = min((n["begins_at"] for n in later), default=NUM_STEPS)
+            if "step" in note and note["step"] < begins_at:
                 counted.append(note)
+    story = "\n".join(map(str, sorted(everything(folder), key=lambda n: n["at_s"])))
     for epoch in range(ray_train.EPOCHS):
         samples = [s for n in counted if n["epoch"] == epoch for s in n["samples"]]
-        assert sorted(samples) == list(range(ray_train.NUM_SAMPLES)), epoch
-    assert {n["step"] for n in counted} == set(range(NUM_STEPS))
+        assert sorted(samples) == list(range(ray_train.NUM_SAMPLES)), f"epoch {epoch}:\n{story}"
+    assert {n["step"] for n in counted} == set(range(NUM_STEPS)), story
 
 
 def check_no_orphan(folder):
@@ -211,13 +209,19 @@ def check_no_orphan(folder):
 
 
 def check_goes_on(folder, killed_at_s, began_at_s):
-    """The new workers begin soon. On a machine that has other things to do, what starting takes is
-    what it took the first time.
+    """The new workers do their first step soon. On a machine that has other things to do, what
+    starting takes is what it took the first time.
     """
-    first = min(n["at_s"] for n in begins(folder)) - began_at_s
-    again = min(n["at_s"] for n in begins(folder) if n["at_s"] > killed_at_s) - killed_at_s
-    print(f"\nbegan after {first:.1f} s, went on {again:.1f} s after the raylet was killed", end="")
-    assert again < max(GOES_ON_S, 1.5 * first)
+    steps = [n for n in everything(folder) if "step" in n]
+    again = min(n["at_s"] for n in begins(folder) if n["at_s"] > killed_at_s)
+    first_s = min(n["at_s"] for n in steps) - began_at_s
+    again_s = min(n["at_s"] for n in steps if n["at_s"] > again) - killed_at_s
+    print(
+        f"\nfirst step after {first_s:.1f} s; {again_s:.1f} s from the death of a raylet to the "
+        f"next (load {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores)",
+        end="",
+    )
+    assert again_s < max(GOES_ON_S, 1.5 * first_s)
 
 
 # -- jobs
@@ -298,7 +302,7 @@ def test_a_raylet_with_a_worker_is_killed(tmp_path, fleetrun, raylets):
     folder = tmp_path / "run"
     pids = lambda: [n["pid"] for n in begins(folder, 0) + begins(folder, 1)]  # noqa: E731
     killing = When(folder, 12, lambda: raylets.kill_that_of(pids()))
-    began_at_s = time.time()
+    began_at_s = time.monotonic()
     trainer(tmp_path, ray_train.collective, config={"pause_s": 0.3}).fit()
     killed_at_s = killing.done()
     check_goes_on(folder, killed_at_s, began_at_s)
@@ -311,7 +315,7 @@ def test_a_raylet_with_a_worker_of_servers_is_killed(tmp_path, fleetrun, raylets
     folder = tmp_path / "run"
     pids = lambda: [n["pid"] for n in begins(folder, 0) + begins(folder, 1)]  # noqa: E731
     killing = When(folder, 16, lambda: raylets.kill_that_of(pids()))
-    began_at_s = time.time()
+    began_at_s = time.monotonic()
     trainer(
         tmp_path,
         SCRIPT,
@@ -332,7 +336,7 @@ def test_a_raylet_with_a_worker_of_servers_is_killed(tmp_path, fleetrun, raylets
 def test_a_raylet_with_a_server_is_killed(tmp_path, fleetrun, raylets):
     folder = tmp_path / "run"
     killing = When(folder, 16, lambda: raylets.kill_that_of([notes(folder, "server.0")[0]["pid"]]))
-    began_at_s = time.time()
+    began_at_s = time.monotonic()
     trainer(
         tmp_path,
         ray_train.servers,
@@ -372,7 +376,7 @@ def test_one_or_two_workers(tmp_path, fleetrun, raylets):
     raylets.cluster.remove_node(raylets.others.pop())
     pids = lambda: [n["pid"] for n in begins(folder, 0) + begins(folder, 1)]  # noqa: E731
     killing = When(folder, 12, lambda: raylets.kill_that_of(pids()))
-    began_at_s = time.time()
+    began_at_s = time.monotonic()
     trainer(tmp_path, ray_train.collective, workers=(1, 2), config={"pause_s": 0.3}).fit()
     killed_at_s = killing.done()
     check_goes_on(folder, killed_at_s, began_at_s)
@@ -380,3 +384,80 @@ def test_one_or_two_workers(tmp_path, fleetrun, raylets):
     for name, value in fleetrun["collective"].items():
         np.testing.assert_allclose(final(folder)[name], value, rtol=1e-4, atol=1e-5)
     check_samples(folder)
+
+
+@pytest.mark.skip(reason="not seen to pass: its thread brought no node to the cluster")
+def test_a_node_joins_and_workers_grow(tmp_path, fleetrun, raylets):
+    from ray.train import ScalingConfig
+
+    folder = tmp_path / "run"
+    while raylets.others:
+        raylets.cluster.remove_node(raylets.others.pop())
+    joining = When(folder, 7, raylets.complete)
+    scaling = ScalingConfig(
+        num_workers=(1, 2),
+        resources_per_worker={"CPU": 0, "work": 1},
+        elastic_resize_monitor_interval_s=1,
+    )
+    # alone it does seven steps, and waits
+    config = {"alone_until": 6}
+    trainer(tmp_path, ray_train.collective, scaling_config=scaling, config=config).fit()
+    joining.done()
+    assert [n["world"] for n in begins(folder)] == [1, 2]
+    assert begins(folder)[-1]["resumed_from"] == 6
+    for name, value in fleetrun["collective"].items():
+        np.testing.assert_allclose(final(folder)[name], value, rtol=1e-4, atol=1e-5)
+    check_samples(folder)
+
+
+def test_tune_varies_the_config_of_a_trainer(tmp_path):
+    from ray import tune
+
+    from argosy.ray import FleetTrainer
+
+    ray.cloudpickle.register_pickle_by_value(ray_train)
+    fleet_trainer = FleetTrainer(
+        ray_train.collective,
+        config={"reports": True, "rate": 1.0},
+        resources_per_worker={"CPU": 0, "work": 1},
+    )
+    found = tune.Tuner(
+        tune.with_resources(fleet_trainer, {"CPU": 0.5}),
+        param_space={"rate": tune.grid_search([0.05, 0.1])},
+        run_config=tune.RunConfig(name="tuned", storage_path=str(tmp_path)),
+    ).fit()
+    assert not found.errors
+    weights = {}
+    for result in found:
+        [folder] = Path(result.path).glob("run-*")
+        check_samples(folder)  # each trial by itself, from its first step
+        assert begins(folder)[0]["resumed_from"] is None
+        weights[result.config["rate"]] = float(final(folder)["1.weight"].sum())
+        assert result.metrics["weight"] == weights[result.config["rate"]]
+    assert len(set(weights.values())) == 2
+
+
+def test_trials_of_tune_do_not_share_a_run(tmp_path):
+    from ray import tune
+    from ray.train import RunConfig
+
+    from argosy.ray import FleetTrainer
+
+    shared = RunConfig(name="shared", storage_path=str(tmp_path))
+    fleet_trainer = FleetTrainer(lambda: None, run_config=shared)
+    found = tune.Tuner(
+        tune.with_resources(fleet_trainer, {"CPU": 0.5}),
+        run_config=tune.RunConfig(name="tuned", storage_path=str(tmp_path)),
+    ).fit()
+    [error] = found.errors
+    assert "one would go on from the other's checkpoints" in str(error)
+    assert not (tmp_path / "shared").exists()
+
+
+def test_a_ray_that_has_changed_is_refused():
+    from argosy.foundation.errors import ConfigError
+    from argosy.ray import private
+
+    private.check()
+    with pytest.raises(ConfigError, match=rf"Ray {ray.__version__} has no Raylets\.grow"):
+        private.check(((Raylets, "grow"),))

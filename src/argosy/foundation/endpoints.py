@@ -112,6 +112,19 @@ def is_open(endpoint: Endpoint, limit_s: float = 1.0) -> bool:
     return True
 
 
+def is_refused(endpoint: Endpoint, limit_s: float = 1.0) -> bool:
+    """Whether the host says that nobody listens there; asked once. A host that says nothing, which
+    may be busy or cut off, has not refused.
+    """
+    try:
+        socket.create_connection((endpoint.host, endpoint.port), limit_s).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def endpoint_of(listener: socket.socket) -> Endpoint:
     """The address that ``listener`` is bound to."""
     host, port = listener.getsockname()[:2]

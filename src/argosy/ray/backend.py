@@ -12,7 +12,7 @@ from ray.train.backend import Backend, BackendConfig
 
 from argosy.ray.generation import FleetJob
 from argosy.ray.job import JobConfig
-from argosy.ray.worker import describe, take
+from argosy.ray.worker import Attendance, describe, take
 
 
 class FleetBackend(Backend):  # type: ignore[misc]
@@ -25,12 +25,19 @@ class FleetBackend(Backend):  # type: ignore[misc]
         if self._job is None:
             self._job = FleetJob(backend_config.job)
         found = worker_group.execute(describe)
-        variables, generation, certificates = self._job.begin(found)
+        start = self._job.begin(found)
+        raylets = tuple(place.raylet for place in start.places)
         # the token is in here: as an argument of a call it is neither logged nor shown
         ray.get(
             [
-                worker_group.execute_single_async(rank, take, each, generation, certificates)
-                for rank, each in enumerate(variables)
+                worker_group.execute_single_async(
+                    rank,
+                    take,
+                    variables,
+                    start.certificates,
+                    Attendance(start.generation, start.servers, raylets),
+                )
+                for rank, variables in enumerate(start.variables)
             ]
         )
 

@@ -15,16 +15,20 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import ray
 
 from argosy.distributed.fleet.servers.runtime import GROUPED
-from argosy.foundation.endpoints import bind_listener
+from argosy.foundation.deadline import Deadline
+from argosy.foundation.endpoints import bind_listener, is_refused, parse
 from argosy.foundation.errors import ConfigError
 from argosy.ray import folder as run_folder
+from argosy.ray import nodes
+from argosy.ray.hiring import substitute
 from argosy.ray.job import JobConfig
 from argosy.ray.members import Found, crosses_hosts, of_ranks, of_workers
-from argosy.ray.server import Part
+from argosy.ray.server import Part, Place
 from argosy.runtime.comm.store_server import StoreServer
 from argosy.runtime.comm.token import make as make_token
 from argosy.runtime.launch.hosts import Rendezvous
@@ -35,7 +39,22 @@ log = logging.getLogger("argosy.ray")
 # a server that was lost with its node waits for room on another one; a new node may have to be made
 _ROOM_S = 600.0
 _ANSWER_S = 10.0
+_LOOK_S = 0.5
 _PATIENCE_S = 600  # of servers, while Ray finds room for workers that are started again
+
+
+@dataclass(frozen=True)
+class Start:
+    """What workers that have been started are told: the variables of each, the number of their
+    generation, its servers (actors, and where each is), and the certificates that they are to
+    trust.
+    """
+
+    variables: tuple[dict[str, str], ...] = field(repr=False)
+    generation: int
+    servers: tuple[Any, ...] = ()
+    places: tuple[Place, ...] = ()
+    certificates: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -44,7 +63,7 @@ class _Generation:
     num_workers: int
     store: StoreServer
     rendezvous: Rendezvous = field(repr=False)
-    servers: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()
     progress: str = ""
     certificates: tuple[str, ...] = field(default=(), repr=False)
 
@@ -54,12 +73,12 @@ class FleetJob:
 
     def __init__(self, config: JobConfig) -> None:
         self._config = config
+        self._servers = list(config.servers)
+        self._raylets: list[str] = []  # of the nodes on which servers were last
         self._now: _Generation | None = None
 
-    def begin(self, found: Sequence[Found]) -> tuple[list[dict[str, str]], int, tuple[str, ...]]:
-        """The workers have been started, once more perhaps. The variables of each, the number of
-        their generation, and the certificates that they are to trust.
-        """
+    def begin(self, found: Sequence[Found]) -> Start:
+        """The workers have been started, once more perhaps."""
         config, before = self._config, self._now
         if before is not None and self._goes_on(before, len(found)):
             log.info("argosy: the servers have kept their tables, and the workers go on with them")
@@ -67,13 +86,16 @@ class FleetJob:
         else:
             now = self._now = self._anew(found)
         if config.servers:
-            variables = of_workers(config.spec, found, now.servers, now.rendezvous, now.progress)
+            endpoints = [place.endpoint for place in now.places]
+            variables = of_workers(config.spec, found, endpoints, now.rendezvous, now.progress)
         else:
             variables = of_ranks(config.spec, found, now.rendezvous)
         if config.run_folder:
             for each in variables:
                 each[run_folder.VARIABLE] = config.run_folder
-        return variables, now.number, now.certificates
+        return Start(
+            tuple(variables), now.number, tuple(self._servers), now.places, now.certificates
+        )
 
     def close(self) -> None:
         now, self._now = self._now, None
@@ -88,8 +110,10 @@ class FleetJob:
         marks = [folder / f"worker-{n}" / m for n in range(num_workers) for m in (GROUPED, REFUSED)]
         if any(mark.exists() for mark in marks):
             return False
+        if any(self._is_lost(number) for number in range(len(self._servers))):
+            return False
         try:
-            asked = [server.serves.remote(before.number) for server in config.servers]
+            asked = [server.serves.remote(before.number) for server in self._servers]
             return all(ray.get(asked, timeout=_ANSWER_S))
         except ray.exceptions.RayError:
             return False
@@ -108,9 +132,10 @@ class FleetJob:
                 "its newest checkpoint, a script without it begins again"
             )
         progress = f"{config.progress}/{number}" if config.progress else ""
-        endpoints = self._placed()
+        places = self._placed()
+        endpoints = tuple(place.endpoint for place in places)
         uses_tls = crosses_hosts(endpoints) if config.uses_tls is None else config.uses_tls
-        made = [server.certificate.remote() for server in config.servers] if uses_tls else []
+        made = [server.certificate.remote() for server in self._servers] if uses_tls else []
         certificates = tuple(ray.get(made, timeout=_ROOM_S))
         parts = [
             Part(
@@ -128,21 +153,49 @@ class FleetJob:
             )
             for n in range(len(endpoints))
         ]
-        started = [s.start.remote(part) for s, part in zip(config.servers, parts, strict=True)]
+        started = [s.start.remote(part) for s, part in zip(self._servers, parts, strict=True)]
         ray.get(started, timeout=_ROOM_S)
-        return _Generation(number, len(found), store, rendezvous, endpoints, progress, certificates)
+        return _Generation(number, len(found), store, rendezvous, places, progress, certificates)
 
-    def _placed(self) -> tuple[str, ...]:
-        """Where the servers are; one that was lost with its node is waited for."""
-        servers = self._config.servers
-        asked = [server.place.options(max_task_retries=-1).remote() for server in servers]
-        try:
-            return tuple(ray.get(asked, timeout=_ROOM_S))
-        except ray.exceptions.GetTimeoutError:
-            waiting = [n for n, a in enumerate(asked) if not ray.wait([a], timeout=0)[0]]
-            raise ConfigError(
-                f"FleetTrainer: servers {waiting} have no node to run on: each asks for "
-                f"{self._config.server_bundle}, and the cluster had no room for {_ROOM_S:g} s.\n"
-                "  Add nodes, or ask for less with resources_per_server; then start the job "
-                "again: it goes on from its newest checkpoint."
-            ) from None
+    def _placed(self) -> tuple[Place, ...]:
+        """Where the servers are. One whose actor has ended is started again by Ray, and waited for.
+        Where its node is lost, which Ray may not know for a while, another is tried beside it, and
+        the first to answer stays.
+        """
+        deadline = Deadline.after(_ROOM_S)
+        waiting = {number: {_asked(s): s} for number, s in enumerate(self._servers)}
+        places: dict[int, Place] = {}
+        while waiting:
+            asked = [answer for candidates in waiting.values() for answer in candidates]
+            answered, _ = ray.wait(asked, timeout=_LOOK_S)
+            for answer in answered:
+                [number] = [n for n, candidates in waiting.items() if answer in candidates]
+                candidates = waiting.pop(number)
+                places[number] = ray.get(answer)
+                self._servers[number] = candidates.pop(answer)
+                for other in candidates.values():
+                    ray.kill(other)
+            if deadline.expired:
+                raise ConfigError(
+                    f"FleetTrainer: servers {sorted(waiting)} have no node to run on: each asks "
+                    f"for {self._config.wanted.bundles[0]}, and the cluster had no room for "
+                    f"{_ROOM_S:g} s.\n"
+                    "  Add nodes, or ask for less with resources_per_server; then start the job "
+                    "again: it goes on from its newest checkpoint."
+                )
+            for number in [n for n in waiting if len(waiting[n]) == 1 and self._is_lost(n)]:
+                log.warning("argosy: the node of server %d is lost; another is started", number)
+                away = nodes.elsewhere(nodes.silent(nodes.raylets()))
+                another = substitute(self._config.wanted, away)
+                waiting[number][_asked(another)] = another
+        found = tuple(place for _, place in sorted(places.items()))
+        self._raylets = [place.raylet for place in found]
+        return found
+
+    def _is_lost(self, number: int) -> bool:
+        """Whether the node on which a server was is no more."""
+        return bool(self._raylets) and is_refused(parse(self._raylets[number]))
+
+
+def _asked(server: Any) -> Any:
+    return server.place.options(max_task_retries=-1).remote()

@@ -5,7 +5,8 @@ their own, so that servers stay when workers come and go.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from argosy.foundation.errors import ConfigError
@@ -16,20 +17,15 @@ _END_S = 30.0
 
 
 @contextlib.contextmanager
-def hired(wanted: Servers) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Actors for the servers, and the placement group that they are in, for as long as the job
-    runs; none and None if no server is wanted.
-    """
+def hired(wanted: Servers) -> Iterator[tuple[Any, ...]]:
+    """Actors for the servers, for as long as the job runs; none if no server is wanted."""
     if not wanted.count:
-        yield (), None
+        yield ()
         return
     import ray
     from ray.util.placement_group import placement_group, remove_placement_group
-    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-    from argosy.ray.server import Server
-
-    group = placement_group(wanted.bundles, strategy="SPREAD", name="argosy-servers")
+    group = placement_group(wanted.bundles, strategy="SPREAD", name=wanted.group)
     servers: list[Any] = []
     try:
         if not group.wait(_ROOM_S):
@@ -37,18 +33,37 @@ def hired(wanted: Servers) -> Iterator[tuple[tuple[Any, ...], Any]]:
                 f"FleetTrainer: the cluster has no room for {wanted.count} servers, each of which "
                 f"asks for {wanted.bundles[0]}; there is {ray.available_resources()}"
             )
-        for number in range(wanted.count):
-            where = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=number)
-            actor = ray.remote(Server).options(
-                scheduling_strategy=where, max_restarts=-1, max_concurrency=8, **wanted.options
-            )
-            servers.append(actor.remote())
-        yield tuple(servers), group
+        servers += [_actor(wanted, group, number) for number in range(wanted.count)]
+        yield tuple(servers)
     finally:
         ended(servers)
         for server in servers:
             ray.kill(server)
         remove_placement_group(group)
+
+
+def substitute(wanted: Servers, where: Mapping[str, str]) -> Any:
+    """An actor for one more server, on a node whose labels fit ``where``, in place of one that was
+    lost. It ends with the process that calls this.
+    """
+    from ray.util.placement_group import placement_group
+
+    name = f"{wanted.group}-{secrets.token_hex(4)}"  # Ray has one group of a name
+    group = placement_group(wanted.bundles[:1], name=name, bundle_label_selector=[dict(where)])
+    return _actor(wanted, group, 0)
+
+
+def _actor(wanted: Servers, group: Any, bundle: int) -> Any:
+    import ray
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+    from argosy.ray.server import Server
+
+    place = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=bundle)
+    made = ray.remote(Server).options(
+        scheduling_strategy=place, max_restarts=-1, max_concurrency=8, **wanted.options
+    )
+    return made.remote()
 
 
 def ended(servers: Sequence[Any]) -> list[str]:

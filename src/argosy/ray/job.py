@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from argosy.ray.request import Servers
 from argosy.runtime.launch.spec import LaunchSpec
 
 
@@ -13,8 +14,8 @@ class JobConfig:
     """What the trainer tells the controller; no secret is in it."""
 
     spec: LaunchSpec
+    wanted: Servers = field(default_factory=Servers)
     servers: tuple[Any, ...] = ()  # actors
-    server_bundle: dict[str, float] = field(default_factory=dict)
     function: bytes = field(default=b"", repr=False)
     folder: str = ""  # where the job was begun
     run_folder: str = ""  # in the storage; empty if that has no paths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,14 +10,18 @@ from typing import Any
 from argosy.foundation.errors import ConfigError
 
 Workers = int | tuple[int, int]
+_SLACK = 1e-6  # Ray counts in ten thousandths; fractions of floats do not add up to 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Servers:
-    """How many servers, and what each takes of its node."""
+    """How many servers, what each takes of its node, and how the name of their placement group
+    begins.
+    """
 
     count: int = 0
     resources: Mapping[str, float] | None = None
+    group: str = ""
 
     @property
     def bundles(self) -> list[dict[str, float]]:
@@ -72,6 +77,21 @@ def room(
             for name, amount in bundle.items():
                 left[node][name] = left[node].get(name, 0.0) - amount
     return left
+
+
+def num_fitting(
+    resources: Mapping[str, Mapping[str, float]], each: Mapping[str, float]
+) -> int | float:
+    """How many processes that take ``each`` of their node fit on nodes with ``resources``; inf for
+    those that take nothing.
+    """
+    needed = {name: amount for name, amount in each.items() if amount > 0}
+    if not needed:
+        return math.inf
+    return sum(
+        max(0, min(int(has.get(name, 0.0) / amount + _SLACK) for name, amount in needed.items()))
+        for has in resources.values()
+    )
 
 
 def _is_count(value: Any, least: int) -> bool:

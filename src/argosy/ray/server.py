@@ -55,6 +55,14 @@ class Part:
     folder: str = ""  # where relative paths of the script begin
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a server is: its own endpoint, and that of the raylet of its node."""
+
+    endpoint: str
+    raylet: str
+
+
 class Server:
     """The actor. ``place`` first, then ``start`` for each generation of the job."""
 
@@ -65,14 +73,17 @@ class Server:
         self._certificate: ps_tls.Certificate | None = None  # guarded by _lock
         self._watch: _Watch | None = None  # guarded by _lock
 
-    def place(self) -> str:
-        """The endpoint of this server, which it keeps for as long as it lives."""
+    def place(self) -> Place:
+        """Where this server is, for as long as it lives: it keeps its endpoint."""
         import ray
+
+        from argosy.ray.nodes import raylets
 
         with self._lock:
             if self._keeper is None:
                 self._keeper = keep(ray.util.get_node_ip_address())
-            return str(endpoint_of(self._keeper))
+            raylet = raylets()[ray.get_runtime_context().get_node_id()]
+            return Place(str(endpoint_of(self._keeper)), str(raylet))
 
     def certificate(self) -> str:
         """The certificate of this server; its key stays here."""

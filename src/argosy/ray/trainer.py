@@ -5,6 +5,8 @@ again.
 from __future__ import annotations
 
 import contextlib
+import copy
+import dataclasses
 import inspect
 import os
 import secrets
@@ -12,17 +14,20 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from argosy.foundation import env
 from argosy.foundation.errors import ConfigError, UsageError
 from argosy.ray.folder import shared_folder
 from argosy.ray.hiring import ended, hired
 from argosy.ray.job import JobConfig
-from argosy.ray.request import checked_servers, checked_workers
+from argosy.ray.request import Servers, checked_servers, checked_workers
 from argosy.ray.script import Script
 from argosy.runtime.launch.spec import LaunchSpec
 
 __all__ = ["FleetTrainer"]
 
 _RESTARTS = 3  # as of elastic jobs of the launcher
+# how often the controller looks at its workers: Ray's two seconds would be lost with each fault
+_POLL, _POLL_S = "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.5"
 
 
 class FleetTrainer:
@@ -72,7 +77,10 @@ class FleetTrainer:
                 "FleetTrainer: scaling_config says how many workers there are and what each "
                 "takes; leave out workers, resources_per_worker and use_gpu"
             )
-        self._resources = dict(resources_per_worker) if resources_per_worker else None
+        # Tune keeps what it reserves for a trial in ``_resources`` of what it is given, and calls
+        # trials by its name
+        self._per_worker = dict(resources_per_worker) if resources_per_worker else None
+        self.__name__ = type(self).__name__
         self._use_gpu = use_gpu
         self._scaling_config, self._run_config = scaling_config, run_config
         self._datasets = dict(datasets) if datasets else None
@@ -85,15 +93,23 @@ class FleetTrainer:
         train = _needed()
         from argosy.ray.backend import FleetConfig
         from argosy.ray.elastic import FleetTraining
+        from argosy.ray.trial import this_trial
+        from argosy.ray.watch import NodeWatch
         from argosy.ray.worker import attended
 
+        trial = this_trial()
         run = self._run_config or train.RunConfig(
-            failure_config=train.FailureConfig(max_failures=_RESTARTS)
+            **(trial.storage if trial else {}),
+            failure_config=train.FailureConfig(max_failures=_RESTARTS),
         )
+        if trial:
+            trial.check(run.name)
+        callbacks = [NodeWatch(), *(trial.callbacks if trial else ())]
+        run = dataclasses.replace(run, callbacks=[*run.callbacks, *callbacks])
         scaling = self._scaling_config or train.ScalingConfig(
             num_workers=self._num_workers,
             use_gpu=self._use_gpu,
-            resources_per_worker=self._resources,
+            resources_per_worker=self._per_worker,
         )
         folder = "" if run.storage_filesystem else shared_folder(str(run.storage_path), run.name)
         with contextlib.ExitStack() as stack:
@@ -101,16 +117,22 @@ class FleetTrainer:
             if folder and self._servers.count and run.failure_config.max_failures != 0:
                 progress = os.path.join(folder, f".progress-{secrets.token_hex(6)}")
                 stack.callback(shutil.rmtree, progress, ignore_errors=True)
-            servers, group = stack.enter_context(hired(self._servers))
-            job = self._job(run.name, folder, progress, servers)
+            wanted = dataclasses.replace(
+                self._servers, group=f"argosy-servers-{secrets.token_hex(6)}"
+            )
+            servers = stack.enter_context(hired(wanted))
+            if env.missing((_POLL,)):  # Ray hands it on to the controller
+                env.update({_POLL: _POLL_S})
+                stack.callback(env.remove, _POLL)
+            job = self._job(run.name, folder, progress, wanted, servers)
             training = FleetTraining(
-                attended(self._call, servers) if servers else self._call,
+                attended(self._call) if servers else self._call,
                 train_loop_config=self._config,
                 backend_config=FleetConfig(job),
                 scaling_config=scaling,
                 run_config=run,
                 datasets=self._datasets,
-                servers=group,
+                servers=wanted.group if servers else "",
             )
             try:
                 return training.fit()
@@ -120,7 +142,22 @@ class FleetTrainer:
                         error.add_note(f"server {number} of the job: {problem}")
                 raise
 
-    def _job(self, name: str, folder: str, progress: str, servers: tuple[Any, ...]) -> JobConfig:
+    def __call__(self, config: Mapping[str, Any]) -> None:
+        """Run the job as a trial of ``ray.tune.Tuner(trainer, param_space=...)``: with what the
+        trial was given in place of what the trainer's ``config`` has of the same names.
+        """
+        if isinstance(self._train, Script):
+            raise UsageError(
+                "FleetTrainer: Tune varies config, and a script takes script_args; give Tuner a "
+                "function that calls FleetTrainer(script, script_args=[...]).fit()"
+            )
+        trial = copy.copy(self)
+        trial._config = {**self._config, **config}
+        trial.fit()
+
+    def _job(
+        self, name: str, folder: str, progress: str, wanted: Servers, servers: tuple[Any, ...]
+    ) -> JobConfig:
         from ray import cloudpickle
 
         script = self._train if isinstance(self._train, Script) else None
@@ -134,8 +171,8 @@ class FleetTrainer:
                 backend=self._transport,
                 shows_table=False,
             ),
+            wanted=wanted,
             servers=servers,
-            server_bundle=self._servers.bundles[0] if servers else {},
             function=b"" if script else cloudpickle.dumps((self._call, self._config)),
             folder=os.getcwd(),
             run_folder=folder,

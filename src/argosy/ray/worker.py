@@ -12,7 +12,7 @@ from typing import Any
 
 from argosy import alias
 from argosy.foundation import env
-from argosy.foundation.endpoints import endpoint_of
+from argosy.foundation.endpoints import endpoint_of, is_refused, parse
 from argosy.foundation.errors import ServerUnavailable
 from argosy.foundation.process_state import register
 from argosy.ray.members import Found
@@ -24,12 +24,23 @@ from argosy.runtime.ps.server.port import keep
 _LOOK_S = 1.0
 
 
+@dataclass(frozen=True)
+class Attendance:
+    """What a worker looks after: the servers (actors) of its generation, and where the raylets of
+    their nodes listen.
+    """
+
+    generation: int = 0
+    servers: tuple[Any, ...] = ()
+    raylets: tuple[str, ...] = ()
+
+
 @dataclass
 class _Place:
-    """This process's part in the job: the port that it keeps, the generation it takes part in."""
+    """This process's part in the job: the port that it keeps, what it looks after."""
 
     keeper: socket.socket | None = None
-    generation: int = 0
+    attendance: Attendance = field(default_factory=Attendance)
     folder: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
 
 
@@ -57,22 +68,22 @@ def describe() -> Found:
     )
 
 
-def take(variables: Mapping[str, str], generation: int, certificates: Sequence[str]) -> None:
+def take(variables: Mapping[str, str], certificates: Sequence[str], attendance: Attendance) -> None:
     """Become the worker that ``variables`` describe, which trusts servers with ``certificates``."""
     for name in NOT_FOR_CHILDREN:
         env.remove(name)
     env.update(variables)
     alias.install()
-    _here.generation = generation
+    _here.attendance = attendance
     if certificates:
         _here.folder = tempfile.TemporaryDirectory(prefix="argosy-tls-")
         files = ps_tls.write(Path(_here.folder.name), None, certificates)
         env.update({"ARGOSY_TLS_ROOT": files.root})
 
 
-def attended(train: Callable[[Any], Any], servers: Sequence[Any]) -> Callable[[Any], Any]:
-    """``train`` for a worker of a job with ``servers``, actors: it ends with an error soon after
-    one of them is lost, instead of waiting for it.
+def attended(train: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``train`` for a worker of a job with servers: it ends with an error soon after one of them is
+    lost, instead of waiting for it.
     """
 
     def run(config: Any) -> Any:
@@ -89,7 +100,7 @@ def attended(train: Callable[[Any], Any], servers: Sequence[Any]) -> Callable[[A
         while thread.is_alive():
             thread.join(_LOOK_S)
             if thread.is_alive():
-                _check(servers)
+                _check()
         if "error" in end:
             raise end["error"]
         return end["value"]
@@ -97,18 +108,21 @@ def attended(train: Callable[[Any], Any], servers: Sequence[Any]) -> Callable[[A
     return run
 
 
-def _check(servers: Sequence[Any]) -> None:
+def _check() -> None:
     """ServerUnavailable if a server does not serve this worker's generation any more."""
     import ray
 
-    asked = [server.problem.remote(_here.generation) for server in servers]
+    # here, not in ``attended``: what that returns comes from the script, with all that it refers to
+    given = _here.attendance
+    asked = [server.problem.remote(given.generation) for server in given.servers]
     answered, _ = ray.wait(asked, num_returns=len(asked), timeout=_LOOK_S)
     for number, answer in enumerate(asked):
-        if answer not in answered:
-            continue
         problem = ""
         try:
-            problem = ray.get(answer, timeout=_LOOK_S)
+            if answer in answered:
+                problem = ray.get(answer, timeout=_LOOK_S)
+            elif is_refused(parse(given.raylets[number])):
+                problem = "the raylet of its node is gone"
         except ray.exceptions.GetTimeoutError:
             continue
         except ray.exceptions.RayError as error:

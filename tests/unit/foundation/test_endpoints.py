@@ -7,6 +7,7 @@ from argosy.foundation.endpoints import (
     bind_listener,
     endpoint_of,
     is_open,
+    is_refused,
     parse,
     parse_list,
 )
@@ -96,4 +97,15 @@ def test_an_endpoint_is_open_while_somebody_listens():
     with bind_listener() as listener:
         endpoint = endpoint_of(listener)
         assert is_open(endpoint)
+        assert not is_refused(endpoint)
     assert not is_open(endpoint)
+    assert is_refused(endpoint)
+
+
+def test_who_says_nothing_has_not_refused(monkeypatch):
+    def nothing(*args):
+        raise TimeoutError
+
+    monkeypatch.setattr("socket.create_connection", nothing)
+    assert not is_refused(Endpoint("192.0.2.1", 1))
+    assert not is_open(Endpoint("192.0.2.1", 1))

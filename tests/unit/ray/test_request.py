@@ -1,5 +1,6 @@
 """What a FleetTrainer asks for, and what it refuses, without Ray."""
 
+import math
 import subprocess
 import sys
 
@@ -8,7 +9,8 @@ import pytest
 from argosy.foundation.errors import ConfigError, UsageError
 from argosy.ray import FleetTrainer, run_folder
 from argosy.ray.folder import VARIABLE, shared_folder
-from argosy.ray.request import checked_servers, checked_workers, room
+from argosy.ray.request import checked_servers, checked_workers, num_fitting, room
+from argosy.ray.trial import Trial
 
 
 @pytest.mark.parametrize("workers", [1, 4, (1, 1), (2, 4)])
@@ -84,3 +86,36 @@ def test_without_ray_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigError, match=r"pip install \"argosy\[ray\]\""):
         FleetTrainer(train).fit()
+
+
+def test_as_many_fit_as_each_node_has_room_for():
+    nodes = {"a": {"CPU": 4.0, "GPU": 1.0}, "b": {"CPU": 1.0, "GPU": 8.0}, "c": {"CPU": 9.0}}
+    assert num_fitting(nodes, {"CPU": 1, "GPU": 1}) == 2
+    assert num_fitting(nodes, {"CPU": 2}) == 2 + 0 + 4
+    assert num_fitting(nodes, {"CPU": 1, "GPU": 0}) == 14
+    assert num_fitting({"a": {"CPU": 0.3}}, {"CPU": 0.1}) == 3
+    assert num_fitting({"a": {"CPU": -1.0}, "b": {"CPU": 1.0}}, {"CPU": 1}) == 1
+    assert num_fitting(nodes, {"CPU": 0}) == math.inf
+
+
+def test_the_run_of_a_trial_is_its_own():
+    trial = Trial("ab12_00001", "/data/tuned/train_ab12_00001")
+    assert trial.storage["storage_path"] == trial.path
+    trial.check(trial.storage["name"])
+    trial.check("mine-ab12_00001")
+    with pytest.raises(ConfigError, match=r"'shared'.*\n.*'ab12_00001'"):
+        trial.check("shared")
+
+
+def test_tune_cannot_vary_the_config_of_a_script(tmp_path):
+    script = tmp_path / "train.py"
+    script.touch()
+    with pytest.raises(UsageError, match="script_args"):
+        FleetTrainer(script)({"rate": 1})
+
+
+def test_a_trainer_has_room_for_what_tune_writes_on_it():
+    """``tune.with_resources`` sets ``_resources``; trials are called by ``__name__``."""
+    trainer = FleetTrainer(train, resources_per_worker={"CPU": 2})
+    assert not hasattr(trainer, "_resources")
+    assert trainer.__name__ == "FleetTrainer"

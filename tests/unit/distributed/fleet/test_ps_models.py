@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import paddle
+from argosy.distributed.fleet.checkpoints.folders import state_name
 from argosy.distributed.fleet.servers.d2sum import d2sum_update, replaces
 from argosy.distributed.fleet.servers.rules import dense_update, sparse_rule
 from argosy.distributed.fleet.servers.runtime import PsRuntime
@@ -335,3 +336,19 @@ def test_a_script_tells_its_place_in_one_way(job, tmp_path):
     ]
     with pytest.raises(UsageError, match="a script has one"):
         fleet.auto_checkpoint(str(tmp_path / "b"), 2, model=net, optimizer=optimizer)
+
+
+def test_what_a_worker_has_written_stays_for_the_one_that_takes_its_place(job, tmp_path):
+    """Worker 0 may be reading it."""
+    here = job(1, strategy())
+    net = Net()
+    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=net.parameters()))
+    fleet.distributed_model(net)
+    here.serve()
+    run = fleet.auto_checkpoint(str(tmp_path / "a"), 2, model=net, optimizer=optimizer)
+    run._write(0, state_name(0))
+    [written] = (tmp_path / "a").glob(".step-*/*")
+    before = written.stat().st_ino
+    run.save()
+    [found] = (tmp_path / "a").glob("step-*/rank-*")
+    assert (found.name, found.stat().st_ino) == (written.name, before)

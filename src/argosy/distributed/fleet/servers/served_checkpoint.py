@@ -177,17 +177,9 @@ class ServedCheckpoint(AutoCheckpoint):
         step, name = self.num_steps, files.state_name(self._number)
         self._worker.flush()
         if not self._is_saved(step):
-            draft = self._files.draft(step)
-            draft.mkdir(parents=True, exist_ok=True)
-            for left in (name, f"{name}.new"):
-                (draft / left).unlink(missing_ok=True)
-            files.write_state(
-                draft,
-                f"{name}.new",
-                {"objects": self._objects.take(), "progress": self._progress(), "job": self._job},
-            )
-            os.replace(draft / f"{name}.new", draft / name)
-            self._notes(**{f"save.{self._number}": step})
+            is_written = (self._files.draft(step) / name).is_file()
+            if not is_written or self._notes().get(f"save.{self._number}") != step:
+                self._write(step, name)
             if self._number == 0:
                 with self._told():
                     self._complete(step)
@@ -202,6 +194,18 @@ class ServedCheckpoint(AutoCheckpoint):
                 lambda _: "worker 0 to save the tables",
             )
         self._saved = (step, self.epoch)
+
+    def _write(self, step: int, name: str) -> None:
+        """Write this worker's state into the draft, and say so. A process that takes its place and
+        comes to the same step leaves what was written: worker 0 may be reading it.
+        """
+        draft = self._files.draft(step)
+        draft.mkdir(parents=True, exist_ok=True)
+        (draft / f"{name}.new").unlink(missing_ok=True)
+        state = {"objects": self._objects.take(), "progress": self._progress(), "job": self._job}
+        files.write_state(draft, f"{name}.new", state)
+        os.replace(draft / f"{name}.new", draft / name)
+        self._notes(**{f"save.{self._number}": step})
 
     def _is_saved(self, step: int) -> bool:
         """Whether a process before this one has completed this very checkpoint."""
