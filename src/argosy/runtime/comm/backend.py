@@ -17,13 +17,19 @@ from argosy.runtime.comm.bucket import Bucket
 
 
 class ReduceOp(enum.IntEnum):
-    """How values of different ranks are combined; the numbers are Paddle's."""
+    """How values of different ranks are combined; the numbers up to that of AVG are Paddle's."""
 
     SUM = 0
     MAX = 1
     MIN = 2
     PROD = 3
     AVG = 4
+    BAND = 5
+    BOR = 6
+    BXOR = 7
+
+
+BITWISE = frozenset({ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR})
 
 
 class Backend(abc.ABC):
@@ -34,6 +40,7 @@ class Backend(abc.ABC):
     kind: str
     rank: int
     world_size: int
+    timeout_s: float = 1800.0
 
     @abc.abstractmethod
     def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
@@ -84,6 +91,10 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def barrier(self) -> None:
         """Wait until every rank has called it."""
+
+    def set_timeout(self, timeout_s: float) -> None:
+        """From the next call on, wait so long for the other ranks."""
+        self.timeout_s = timeout_s
 
     def make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
         """Make a flat tensor that all ranks average in place; all ranks call it alike."""

@@ -32,6 +32,7 @@ class Work:
         self._done = threading.Event()
         self._result: Any = None
         self._error: BaseException | None = None
+        self._callbacks: list[Callable[[Work], None]] = []  # each is popped by who calls it
 
     def is_completed(self) -> bool:
         """Whether it has run, well or not."""
@@ -53,9 +54,27 @@ class Work:
         """What it raised, None while it runs or if it went well."""
         return self._error
 
+    def on_done(self, call: Callable[[Work], None]) -> None:
+        """Call ``call(self)`` once it has run: in the thread that ran it, or here if that is past.
+        ``call`` must not raise.
+        """
+        self._callbacks.append(call)
+        if self._done.is_set():
+            self._call_back()
+
+    def _call_back(self) -> None:
+        while True:
+            try:
+                call = self._callbacks.pop(0)
+            except IndexError:  # also if another thread has taken the last one
+                return
+            call(self)
+
     def _finish(self, result: Any, error: BaseException | None) -> None:
         self._result, self._error = result, error
         self._done.set()
+        if self._callbacks:
+            self._call_back()
 
     @classmethod
     def completed(cls, result: Any = None, what: str = "collective") -> Work:
@@ -65,6 +84,7 @@ class Work:
         work._done = _DONE
         work._result = result
         work._error = None
+        work._callbacks = []
         return work
 
 

@@ -91,6 +91,7 @@ class HierarchicalBackend(Backend):
         self.rank = rank
         self.world_size = len(hosts_of_ranks)
         self._hosts = list(hosts_of_ranks)
+        self.timeout_s = timeout_s
         self._error: ArgosyError | None = None  # set once
         self._is_forked = False
         self._seat = seat
@@ -167,6 +168,13 @@ class HierarchicalBackend(Backend):
         return TorchBackend(
             "gloo", name, place, size, store, timeout_s, address, agree=_agreed, seat=seat
         )
+
+    def set_timeout(self, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        for part in self._parts:
+            part.set_timeout(timeout_s)
+        if self._mesh is not None:
+            self._mesh.timeout_s = timeout_s
 
     # -- agreement
     # ----------------------------------------------------------------------------------------------

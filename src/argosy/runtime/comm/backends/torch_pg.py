@@ -45,6 +45,9 @@ _TORCH_OP: dict[ReduceOp, Any] = {
     ReduceOp.MAX: dist.ReduceOp.MAX,
     ReduceOp.MIN: dist.ReduceOp.MIN,
     ReduceOp.PROD: dist.ReduceOp.PRODUCT,
+    ReduceOp.BAND: dist.ReduceOp.BAND,
+    ReduceOp.BOR: dist.ReduceOp.BOR,
+    ReduceOp.BXOR: dist.ReduceOp.BXOR,
 }
 _TIMED_OUT = re.compile(r"timed out|timeout", re.IGNORECASE)
 _LOST = re.compile(
@@ -85,7 +88,7 @@ class TorchBackend(Backend):
         self.name = name
         self.rank = rank
         self.world_size = world_size
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._agree = agree
         self._mesh: Mesh | None = None  # of a gloo group that agrees by itself
         self._number = 0
@@ -116,6 +119,12 @@ class TorchBackend(Backend):
         except RuntimeError as error:
             raise self._translate("joining", error) from error
         forks.register(self)
+
+    def set_timeout(self, timeout_s: float) -> None:
+        """For the agreement before a collective; the group's own limit stays."""
+        self.timeout_s = timeout_s
+        if self._mesh is not None:
+            self._mesh.timeout_s = timeout_s
 
     # -- running
     # ----------------------------------------------------------------------------------------------
@@ -180,7 +189,7 @@ class TorchBackend(Backend):
         if _TIMED_OUT.search(text):
             return self._give_up(
                 CollectiveTimeout(
-                    f"{where}: not all ranks arrived within {self._timeout_s:g} s.\n  {text}"
+                    f"{where}: not all ranks arrived within {self.timeout_s:g} s.\n  {text}"
                 )
             )
         return self._give_up(CommError(f"{where} when it failed.\n  {text}"))

@@ -100,6 +100,7 @@ class ShmBackend(Backend):
         self.name = name
         self.rank = rank
         self.world_size = world_size
+        self.timeout_s = timeout_s
         self._layout = layout.Layout(
             world_size=world_size,
             slot_bytes=slot_bytes,
@@ -145,6 +146,9 @@ class ShmBackend(Backend):
                 "with other sizes"
             )
         return segment
+
+    def set_timeout(self, timeout_s: float) -> None:
+        self.timeout_s = self._steps.timeout_s = timeout_s
 
     # -- steps
     # ----------------------------------------------------------------------------------------------

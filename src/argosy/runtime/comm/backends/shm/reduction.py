@@ -21,6 +21,9 @@ _STEP_BY_OP: dict[ReduceOp, Callable[..., torch.Tensor]] = {
     ReduceOp.MAX: torch.maximum,
     ReduceOp.MIN: torch.minimum,
     ReduceOp.PROD: torch.mul,
+    ReduceOp.BAND: torch.bitwise_and,
+    ReduceOp.BOR: torch.bitwise_or,
+    ReduceOp.BXOR: torch.bitwise_xor,
 }
 # truth values are bytes of 0 and 1 here: "any" is their maximum, "all" their minimum
 _OP_FOR_BOOL = {ReduceOp.SUM: ReduceOp.MAX, ReduceOp.PROD: ReduceOp.MIN}
