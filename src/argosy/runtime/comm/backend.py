@@ -81,8 +81,10 @@ class Backend(abc.ABC):
         """Fill ``outputs[s]`` with ``inputs[rank]`` of rank s; the parts may differ in size."""
 
     @abc.abstractmethod
-    def send(self, tensor: torch.Tensor, dst: int) -> None:
-        """Hand ``tensor`` to rank ``dst``, which must call ``recv``."""
+    def send(self, tensor: torch.Tensor, dst: int, tag: int = 0) -> None:
+        """Hand ``tensor`` to rank ``dst``, which must call ``recv``. Messages of one pair arrive in
+        their order; who sends other tags than 0 agrees with the receiver what they mean.
+        """
 
     @abc.abstractmethod
     def recv(self, tensor: torch.Tensor, src: int) -> None:

@@ -17,7 +17,7 @@ import torch
 from argosy._release import VERSION
 
 # of what the groups of a job send each other: fingerprints, segments, rows of the mesh
-WIRE_FORMAT = 2
+WIRE_FORMAT = 3
 _UNKNOWN = "an older argosy"
 
 

@@ -70,7 +70,8 @@ class Work:
                 return
             call(self)
 
-    def _finish(self, result: Any, error: BaseException | None) -> None:
+    def finish(self, result: Any = None, error: BaseException | None = None) -> None:
+        """Say that it has run; whoever runs it calls this once."""
         self._result, self._error = result, error
         self._done.set()
         if self._callbacks:
@@ -159,7 +160,7 @@ class CommQueue:
                     error = caught
             with self._changed:
                 self._queue.popleft()
-            work._finish(result, error)
+            work.finish(result, error)
             del work, call, args, result, error  # an idle queue keeps no tensor alive
 
     def close(self) -> None:
@@ -176,7 +177,7 @@ class CommQueue:
             thread = self._thread
             self._changed.notify_all()
         for work, _, _ in given_up:
-            work._finish(
+            work.finish(
                 None, CommError(f"{work.what}: queue {self.name!r} was closed before it ran")
             )
         if thread is not None and thread is not threading.current_thread():
@@ -196,7 +197,7 @@ class CommQueue:
         while self._queue:
             work = self._queue.popleft()[0]
             work._done = threading.Event()
-            work._finish(None, refusal(work.what))
+            work.finish(None, refusal(work.what))
 
     def __enter__(self) -> CommQueue:
         return self

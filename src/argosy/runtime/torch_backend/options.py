@@ -16,7 +16,7 @@ from argosy.foundation.errors import UsageError
 from argosy.runtime.comm import fingerprint
 from argosy.runtime.comm.backend import ReduceOp
 
-_Type = dist.ReduceOp.RedOpType
+_Type: Any = dist.ReduceOp.RedOpType
 OP_BY_TYPE: dict[Any, ReduceOp] = {
     _Type.SUM: ReduceOp.SUM,
     _Type.AVG: ReduceOp.AVG,
@@ -27,6 +27,7 @@ OP_BY_TYPE: dict[Any, ReduceOp] = {
     _Type.BOR: ReduceOp.BOR,
     _Type.BXOR: ReduceOp.BXOR,
 }
+_FIELD = {"op": "reduceOp", "root": "rootRank", "timeout": "timeout"}
 # dtypes that torch added later travel as others of their size
 _SAME_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -45,15 +46,8 @@ def made(kind: type, given: Any, rest: tuple[Any, ...], named: dict[str, Any], *
     options = kind()
     for name, value in values.items():
         if value is not None:
-            setattr(options, _FIELD[name], _Type_of(value) if name == "op" else value)
+            setattr(options, _FIELD[name], value)
     return options
-
-
-_FIELD = {"op": "reduceOp", "root": "rootRank", "timeout": "timeout"}
-
-
-def _Type_of(op: Any) -> Any:
-    return op if isinstance(op, dist.ReduceOp) else dist.ReduceOp(op)
 
 
 def limit_s(options: Any) -> float | None:

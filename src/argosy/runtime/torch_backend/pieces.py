@@ -42,7 +42,7 @@ def all_reduce_each(
             continue
         flat = torch.cat([t.reshape(-1) for t in same])
         all_reduce(backend, flat, op, factor)
-        for tensor, part in zip(same, flat.split([t.numel() for t in same]), strict=True):
+        for tensor, part in zip(same, torch.split(flat, [t.numel() for t in same]), strict=True):
             tensor.copy_(part.view(tensor.shape))
 
 
@@ -111,7 +111,7 @@ def rows(call: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) -> l
             f"{call}: the parts have sizes {list(sizes)}, but there are {count} ranks and the "
             f"first dimension has {length} rows"
         )
-    return list(tensor.detach().split(list(sizes)))
+    return list(torch.split(tensor.detach(), list(sizes)))
 
 
 def _all_reduce_sparse(backend: Backend, tensor: torch.Tensor, op: ReduceOp, factor: Any) -> None:

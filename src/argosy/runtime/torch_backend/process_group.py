@@ -20,6 +20,7 @@ from argosy.runtime.comm.backend import Backend
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.session import Session
 from argosy.runtime.torch_backend import options, pieces
+from argosy.runtime.torch_backend.messages import messages_of
 from argosy.runtime.torch_backend.work import DoneWork, GroupWork
 
 _CPU = torch.device("cpu")
@@ -54,6 +55,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         self._times_joined: dict[str, int] = {}
         self._sequence = 0
         self._done = DoneWork()
+        self._messages = messages_of(group)
 
     def join(self, name: str, ranks: list[int], timeout_s: float) -> Group:
         """Make another group of this one's job. torch may use a name again for the same ranks."""
@@ -278,6 +280,24 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         )
 
     alltoall_base = all_to_all_single
+
+    # -- messages
+    # ----------------------------------------------------------------------------------------------
+
+    def send(self, tensors: Any, dstRank: int, tag: int) -> dist.Work:
+        tensor = options.single("send", tensors)
+        self._sequence += 1
+        return GroupWork(self._messages.send(options.movable(tensor), dstRank, tag), [tensor])
+
+    def recv(self, tensors: Any, srcRank: int, tag: int) -> dist.Work:
+        tensor = options.single("recv", tensors)
+        self._sequence += 1
+        return GroupWork(self._messages.recv(options.movable(tensor), srcRank, tag), [tensor])
+
+    def recv_anysource(self, tensors: Any, tag: int) -> dist.Work:
+        tensor = options.single("recv", tensors)
+        self._sequence += 1
+        return GroupWork(self._messages.recv_any(options.movable(tensor), tag), [tensor])
 
     # -- waiting for each other
     # ----------------------------------------------------------------------------------------------

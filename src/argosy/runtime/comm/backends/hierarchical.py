@@ -110,19 +110,18 @@ class HierarchicalBackend(Backend):
         try:
             self._local = self._make_local(store, timeout_s, shm_options)
             self._keep(self._local)
-            self._all = self._keep(
-                TorchBackend(
-                    "gloo",
-                    f"{name}-all",
-                    rank,
-                    self.world_size,
-                    store,
-                    timeout_s,
-                    address,
-                    agree=self._agree_everywhere,
-                    seat=seat,
-                )
+            self._all = TorchBackend(
+                "gloo",
+                f"{name}-all",
+                rank,
+                self.world_size,
+                store,
+                timeout_s,
+                address,
+                agree=self._agree_everywhere,
+                seat=seat,
             )
+            self._keep(self._all)
             self._between: Backend | None = None  # on the first rank of each host
             if rank == self._leaders[self._host_index]:
                 self._between = self._keep(self._make_between(store, timeout_s, address))
@@ -404,16 +403,21 @@ class HierarchicalBackend(Backend):
     # -----------------------------------------------------------------------------------------
 
     @_call
-    def send(self, tensor: torch.Tensor, dst: int) -> None:
+    def send(self, tensor: torch.Tensor, dst: int, tag: int = 0) -> None:
         arguments.check_peer("send", "dst", dst, self.rank, self.world_size)
         part, place = self._route(dst)
-        part.send(tensor, place)
+        part.send(tensor, place, tag)
 
     @_call
     def recv(self, tensor: torch.Tensor, src: int) -> None:
         arguments.check_peer("recv", "src", src, self.rank, self.world_size)
         part, place = self._route(src)
         part.recv(tensor, place)
+
+    @property
+    def tagged(self) -> TorchBackend:
+        """The part through which all ranks reach each other by messages with tags."""
+        return self._all
 
     def _route(self, peer: int) -> tuple[Backend, int]:
         """The group through which ``peer`` is reached, and its rank there."""

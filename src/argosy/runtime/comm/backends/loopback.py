@@ -81,7 +81,7 @@ class LoopbackBackend(Backend):
             )
         _copy(outputs[0], inputs[0])
 
-    def send(self, tensor: torch.Tensor, dst: int) -> None:
+    def send(self, tensor: torch.Tensor, dst: int, tag: int = 0) -> None:
         self._check_open()
         arguments.check_peer("send", "dst", dst, 0, 1)
 

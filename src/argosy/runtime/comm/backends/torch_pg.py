@@ -384,15 +384,28 @@ class TorchBackend(Backend):
     # -- point to point
     # -----------------------------------------------------------------------------------------
 
-    def send(self, tensor: torch.Tensor, dst: int) -> None:
+    def send(self, tensor: torch.Tensor, dst: int, tag: int = 0) -> None:
         arguments.check_peer("send", "dst", dst, self.rank, self.world_size)
-        self._wait(f"send to rank {dst}", lambda: self._group.send([self._raw(tensor)], dst, 0))
+        self._wait(f"send to rank {dst}", lambda: self._group.send([self._raw(tensor)], dst, tag))
 
-    def recv(self, tensor: torch.Tensor, src: int) -> None:
+    def recv(self, tensor: torch.Tensor, src: int, tag: int = 0) -> None:
         arguments.check_peer("recv", "src", src, self.rank, self.world_size)
         raw = self._raw(tensor)
-        self._wait(f"recv from rank {src}", lambda: self._group.recv([raw], src, 0))
+        self._wait(f"recv from rank {src}", lambda: self._group.recv([raw], src, tag))
         _restore(tensor, raw)
+
+    def recv_any(self, tensor: torch.Tensor, tag: int = 0) -> int:
+        """Fill ``tensor`` with what any rank sends under ``tag``; returns which it was."""
+        raw = self._raw(tensor)
+        started: list[Any] = []
+
+        def start() -> Any:
+            started.append(self._group.recv_anysource([raw], tag))
+            return started[0]
+
+        self._wait("recv from any rank", start)
+        _restore(tensor, raw)
+        return int(started[0].source_rank())
 
     def close(self) -> None:
         """Leave the group: calls of other threads end with CommError, the other ranks' with

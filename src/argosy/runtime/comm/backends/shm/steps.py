@@ -203,6 +203,11 @@ class Steps:
         except CommError as error:
             raise self.give_up(error) from None
 
+    def fates_here(self) -> dict[int, str]:
+        """``_fates`` by the rank inside the group."""
+        fates = self._fates()
+        return {r: fates[row] for r, row in enumerate(self._ranks) if row in fates}
+
     def _fates(self) -> dict[int, str]:
         """What became of the ranks that are not with us any more.
 
