@@ -147,7 +147,10 @@ def run_all(backend: str, world_size: int, only: str, limit_s: float) -> dict[st
                 began = time.monotonic()
                 results[name] = ranks.run(name, limit_s)
                 took = time.monotonic() - began
-                print(f"{backend} {world_size} {name}: {results[name][0]} {took:.1f} s", flush=True)
+                status, text = results[name]
+                print(f"{backend} {world_size} {name}: {status} {took:.1f} s", flush=True)
+                if status in (FAILED, HUNG):
+                    print("  " + "\n  ".join(text.splitlines()[-25:]), flush=True)
     finally:
         ranks.stop()
     return results
@@ -174,7 +177,7 @@ def main() -> int:
         expected = [name for name, (status, _) in gloo.items() if status == PASSED]
         short = [name for name in expected if ours[name][0] != PASSED]
         for name in short:
-            print(f"{name}: {ours[name][0]}\n{ours[name][1]}")
+            print(f"{name}: {ours[name][0]}")
         print(
             f"world size {world_size}: {len(expected) - len(short)} of {len(expected)} tests that "
             "pass with gloo pass with argosy"

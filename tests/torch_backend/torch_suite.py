@@ -50,7 +50,7 @@ def load(backend: str, world_size: int, folder: str) -> tuple[ModuleType, Any]:
         assert count, f"torch's tests have changed: {pattern.pattern} is not in them any more"
     module = importlib.util.module_from_spec(spec)
     sys.modules[NAME] = module
-    exec(compile(text, spec.origin, "exec"), module.__dict__)
+    exec(compile(text, spec.origin, "exec", dont_inherit=True), module.__dict__)
 
     class Tests(module.TestDistBackend, module.DistributedTest._DistTestBase):  # type: ignore[misc,name-defined]
         pass

@@ -11,6 +11,7 @@ from argosy.foundation.endpoints import Endpoint
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.comm.addresses import own_address
 from argosy.runtime.comm.session import Session
+from argosy.runtime.torch_backend.devices import OtherDevices
 from argosy.runtime.torch_backend.process_group import ArgosyProcessGroup
 from argosy.runtime.torch_backend.store import JobStore
 
@@ -21,19 +22,21 @@ def create(options: Any, backend_options: Any = None) -> ArgosyProcessGroup:
     timeout_s = options.timeout.total_seconds()
     world = dist.group.WORLD
     ranks = list(options.global_ranks_in_group)
+    address = _address(store)
+    others = OtherDevices(store, rank, size, timeout_s, address)
     if isinstance(world, ArgosyProcessGroup) and ranks:
         group = world.join(str(options.group_id), ranks, timeout_s)
-        return ArgosyProcessGroup(store, rank, size, world.session, group, owns_session=False)
+        return ArgosyProcessGroup(store, rank, size, world.session, group, False, others)
     kept = JobStore(store)
     session = Session(
         rank=rank,
         world_size=size,
         store=kept,
         timeout_s=timeout_s,
-        address=_address(store),
+        address=address,
         for_cpu=True,
     )
-    return ArgosyProcessGroup(store, rank, size, session, session.world, owns_session=True)
+    return ArgosyProcessGroup(store, rank, size, session, session.world, True, others)
 
 
 def _address(store: Any) -> str:

@@ -20,6 +20,7 @@ from argosy.runtime.comm.backend import Backend
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.session import Session
 from argosy.runtime.torch_backend import options, pieces
+from argosy.runtime.torch_backend.devices import OtherDevices
 from argosy.runtime.torch_backend.messages import messages_of
 from argosy.runtime.torch_backend.work import DoneWork, GroupWork
 
@@ -45,6 +46,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         session: Session,
         group: Group,
         owns_session: bool,
+        others: OtherDevices,
     ) -> None:
         super().__init__(rank, size)  # the overload with a store cannot be inherited from
         self._store = store
@@ -56,6 +58,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         self._sequence = 0
         self._done = DoneWork()
         self._messages = messages_of(group)
+        self._others = others
 
     def join(self, name: str, ranks: list[int], timeout_s: float) -> Group:
         """Make another group of this one's job. torch may use a name again for the same ranks."""
@@ -88,6 +91,10 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         finally:
             self._backend.set_timeout(usual_s)
 
+    def _elsewhere(self, tensor: torch.Tensor, name: str, *args: Any) -> Any:
+        """Make a call on tensors that are not on the CPU."""
+        return self._others.call(self, name, tensor.device, *args)
+
     # -- reductions
     # ----------------------------------------------------------------------------------------------
 
@@ -95,6 +102,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         if type(opts) is not c10d.AllreduceOptions:
             opts = options.made(c10d.AllreduceOptions, opts, rest, named, "op", "timeout")
         tensor = options.single("all_reduce", tensors)
+        if not tensor.is_cpu:
+            return self._elsewhere(tensor, "allreduce", [tensor], opts)
         op, factor = options.operation("all_reduce", opts.reduceOp)
         if factor is None and tensor.layout is torch.strided:
             return self._start(opts, [tensor], self._backend.all_reduce, tensor, op)
@@ -107,6 +116,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             opts = options.made(c10d.AllreduceCoalescedOptions, opts, rest, named, "op", "timeout")
         op, factor = options.operation("all_reduce_coalesced", opts.reduceOp)
         tensors = list(tensors)
+        if not tensors[0].is_cpu:
+            return self._elsewhere(tensors[0], "allreduce_coalesced", tensors, opts)
         return self._start(
             opts, tensors, pieces.all_reduce_each, self._backend, tensors, op, factor
         )
@@ -115,6 +126,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         if type(opts) is not c10d.ReduceOptions:
             opts = options.made(c10d.ReduceOptions, opts, rest, named, "root", "op", "timeout")
         tensor = options.single("reduce", tensors)
+        if not tensor.is_cpu:
+            return self._elsewhere(tensor, "reduce", [tensor], opts)
         op, factor = options.operation("reduce", opts.reduceOp)
         return self._start(
             opts, [tensor], pieces.reduce, self._backend, tensor, opts.rootRank, op, factor
@@ -127,6 +140,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             opts = options.made(c10d.ReduceScatterOptions, opts, rest, named, "op", "timeout")
         output = options.single("reduce_scatter", output_tensors)
         inputs = options.single_list("reduce_scatter", input_tensors)
+        if not output.is_cpu:
+            return self._elsewhere(output, "reduce_scatter", [output], [inputs], opts)
         return self._reduce_scatter([(output, inputs)], opts)
 
     def reduce_scatter_single(
@@ -139,12 +154,17 @@ class ArgosyProcessGroup(dist.ProcessGroup):
     def reduce_scatter_single_coalesced(
         self, outputs: _Tensors, inputs: _Tensors, opts: Any = None
     ) -> dist.Work:
+        opts = opts or c10d.ReduceScatterOptions()
+        if not outputs[0].is_cpu:
+            return self._elsewhere(
+                outputs[0], "reduce_scatter_single_coalesced", list(outputs), list(inputs), opts
+            )
         n = self._backend.world_size
         pairs = [
             (output, pieces.equal_parts(whole, n))
             for output, whole in zip(outputs, inputs, strict=True)
         ]
-        return self._reduce_scatter(pairs, opts or c10d.ReduceScatterOptions())
+        return self._reduce_scatter(pairs, opts)
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
@@ -163,6 +183,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         if type(opts) is not c10d.BroadcastOptions:
             opts = options.made(c10d.BroadcastOptions, opts, rest, named, "root", "timeout")
         tensor = options.single("broadcast", tensors)
+        if not tensor.is_cpu:
+            return self._elsewhere(tensor, "broadcast", [tensor], opts)
         return self._start(
             opts, [tensor], self._backend.broadcast, options.movable(tensor), opts.rootRank
         )
@@ -174,6 +196,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             opts = options.made(c10d.AllgatherOptions, opts, rest, named, "timeout")
         outputs = options.single_list("all_gather", output_tensors)
         tensor = options.single("all_gather", input_tensors)
+        if not tensor.is_cpu:
+            return self._elsewhere(tensor, "allgather", [outputs], [tensor], opts)
         return self._start(
             opts,
             outputs,
@@ -204,12 +228,17 @@ class ArgosyProcessGroup(dist.ProcessGroup):
     def all_gather_single_coalesced(
         self, outputs: _Tensors, inputs: _Tensors, opts: Any = None
     ) -> dist.Work:
+        opts = opts or c10d.AllgatherOptions()
+        if not outputs[0].is_cpu:
+            return self._elsewhere(
+                outputs[0], "all_gather_single_coalesced", list(outputs), list(inputs), opts
+            )
         calls = []
         for output, tensor in zip(outputs, inputs, strict=True):
             _check_single("all_gather_into_tensor", output, tensor, self._backend.world_size)
             calls.append((options.movable(output), options.movable(tensor)))
         return self._start(
-            opts or c10d.AllgatherOptions(),
+            opts,
             list(outputs),
             pieces.each,
             functools.partial(pieces.all_gather_into, self._backend),
@@ -226,6 +255,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         tensor = options.single("gather", input_tensors)
         is_root = opts.rootRank == self._backend.rank
         outputs = options.single_list("gather", output_tensors) if is_root else []
+        if not tensor.is_cpu:
+            return self._elsewhere(tensor, "gather", [outputs] if is_root else [], [tensor], opts)
         targets = [options.movable(output) for output in outputs] if is_root else None
         return self._start(
             opts, outputs, self._backend.gather, targets, options.movable(tensor), opts.rootRank
@@ -237,6 +268,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         if type(opts) is not c10d.ScatterOptions:
             opts = options.made(c10d.ScatterOptions, opts, rest, named, "root", "timeout")
         tensor = options.single("scatter", output_tensors)
+        if not tensor.is_cpu:
+            return self._elsewhere(tensor, "scatter", [tensor], input_tensors, opts)
         sources = None
         if opts.rootRank == self._backend.rank:
             sources = [
@@ -249,9 +282,12 @@ class ArgosyProcessGroup(dist.ProcessGroup):
     def alltoall(
         self, output_tensors: _Tensors, input_tensors: _Tensors, opts: Any = None
     ) -> dist.Work:
+        opts = opts or c10d.AllToAllOptions()
         outputs = list(output_tensors)
+        if not outputs[0].is_cpu:
+            return self._elsewhere(outputs[0], "alltoall", outputs, list(input_tensors), opts)
         return self._start(
-            opts or c10d.AllToAllOptions(),
+            opts,
             outputs,
             self._backend.all_to_all,
             [options.movable(output) for output in outputs],
@@ -269,6 +305,16 @@ class ArgosyProcessGroup(dist.ProcessGroup):
     ) -> dist.Work:
         if type(opts) is not c10d.AllToAllOptions:
             opts = options.made(c10d.AllToAllOptions, opts, (), named, "timeout")
+        if not output.is_cpu:
+            return self._elsewhere(
+                output,
+                "all_to_all_single",
+                output,
+                input,
+                output_split_sizes,
+                input_split_sizes,
+                opts,
+            )
         n = self._backend.world_size
         call = "all_to_all_single"
         return self._start(
@@ -286,11 +332,15 @@ class ArgosyProcessGroup(dist.ProcessGroup):
 
     def send(self, tensors: Any, dstRank: int, tag: int) -> dist.Work:
         tensor = options.single("send", tensors)
+        if not tensor.is_cpu:
+            return self._elsewhere(tensor, "send", [tensor], dstRank, tag)
         self._sequence += 1
         return GroupWork(self._messages.send(options.movable(tensor), dstRank, tag), [tensor])
 
     def recv(self, tensors: Any, srcRank: int, tag: int) -> dist.Work:
         tensor = options.single("recv", tensors)
+        if not tensor.is_cpu:
+            return self._elsewhere(tensor, "recv", [tensor], srcRank, tag)
         self._sequence += 1
         return GroupWork(self._messages.recv(options.movable(tensor), srcRank, tag), [tensor])
 
@@ -305,6 +355,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
     def barrier(self, opts: Any = None, **named: Any) -> dist.Work:
         if type(opts) is not c10d.BarrierOptions:
             opts = options.made(c10d.BarrierOptions, opts, (), named, "timeout")
+        if opts.device is not None and opts.device.type in self._others.kinds(self):
+            return self._others.call(self, "barrier", opts.device, opts)
         return self._start(opts, [], self._backend.barrier)
 
     def monitored_barrier(
@@ -329,12 +381,14 @@ class ArgosyProcessGroup(dist.ProcessGroup):
 
     @property
     def _device_types(self) -> list[torch.device]:
-        return [_CPU]
+        return [_CPU, *map(torch.device, self._others.kinds(self))]
 
     def _get_backend(self, device: torch.device) -> Any:
         if torch.device(device).type == "cpu":
             return self
-        raise RuntimeError(f"No backend type associated with device type {device}")
+        if torch.device(device).type in self._others.kinds(self):
+            return self._others.backend(self, torch.device(device))
+        raise RuntimeError(f"group {self._group.label!r} has no backend for {device}")
 
     def get_group_store(self) -> Any:
         return self._store
@@ -355,6 +409,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
 
     def shutdown(self) -> None:
         """Leave the group; ranks that still wait for this one get PeerLost."""
+        self._others.close()
         if self._owns_session:
             self.session.close()
         else:
