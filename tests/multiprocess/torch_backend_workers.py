@@ -82,8 +82,7 @@ def _collectives(rank: int, n: int, is_async: bool) -> None:
         assert (work is not None) == is_async
         if work is not None:
             work.wait()
-            assert work.is_completed()
-            assert work.is_success()
+            assert work.done() if isinstance(work, torch.futures.Future) else work.is_success()
 
     total = sum(every(n))
     found = value(rank)
@@ -204,6 +203,7 @@ def messages(rank: int, world_size: int, *, path: str) -> None:
             assert sources == set(range(1, world_size))
         else:
             dist.send(value(rank), 0)
+        dist.barrier()  # before other messages of the same tag
         ops = [dist.P2POp(dist.isend, value(rank), (rank + 1) % world_size)]
         found = torch.zeros(5)
         ops.append(dist.P2POp(dist.irecv, found, (rank - 1) % world_size))
@@ -377,7 +377,7 @@ def _hooked(rank: int, world_size: int, path: str) -> list[float]:
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 
     found = []
-    for hook in (default_hooks.allreduce_hook, default_hooks.bf16_compress_hook):
+    for hook in (default_hooks.allreduce_hook, default_hooks.fp16_compress_hook):
         model = DistributedDataParallel(_model(), bucket_cap_mb=0.001)
         model.register_comm_hook(None, hook)
         found += _steps(model, torch.optim.SGD(model.parameters(), 0.1), rank)

@@ -140,7 +140,8 @@ def _all_reduce_sparse(backend: Backend, tensor: torch.Tensor, op: ReduceOp, fac
         torch.cat([part[:k] for part, k in zip(all_values, counts, strict=True)]),
         mine.shape,
     ).coalesce()
-    tensor.detach().copy_(total)
+    with torch.no_grad():  # what detach() gives of a sparse tensor has indices of its own
+        tensor.copy_(total)
 
 
 def _gathered(backend: Backend, mine: torch.Tensor, length: int) -> list[torch.Tensor]:

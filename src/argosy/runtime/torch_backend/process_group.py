@@ -16,10 +16,12 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
 from argosy.foundation.errors import UsageError
+from argosy.foundation.torch_private import profiler_is_enabled
 from argosy.runtime.comm.backend import Backend
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.session import Session
-from argosy.runtime.torch_backend import options, pieces
+from argosy.runtime.comm.work import Work
+from argosy.runtime.torch_backend import options, pieces, spans
 from argosy.runtime.torch_backend.devices import OtherDevices
 from argosy.runtime.torch_backend.messages import messages_of
 from argosy.runtime.torch_backend.work import DoneWork, GroupWork
@@ -56,6 +58,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         self._owns_session = owns_session
         self._times_joined: dict[str, int] = {}
         self._sequence = 0
+        self._name = self._description = ""
         self._done = DoneWork()
         self._messages = messages_of(group)
         self._others = others
@@ -70,17 +73,41 @@ class ArgosyProcessGroup(dist.ProcessGroup):
     # ----------------------------------------------------------------------------------------------
 
     def _start(
-        self, opts: Any, result: list[torch.Tensor], call: Callable[..., Any], *args: Any
+        self,
+        title: str,
+        inputs: _Tensors,
+        opts: Any,
+        result: list[torch.Tensor],
+        call: Callable[..., Any],
+        *args: Any,
     ) -> dist.Work:
-        """Run a collective, or queue it if torch is not going to wait for it at once."""
+        """Run a collective, or queue it if torch is not going to wait for it at once. ``title`` and
+        ``inputs`` are for profilers.
+        """
         self._sequence += 1
         limit_s = options.limit_s(opts)
         if limit_s is not None:
             call = functools.partial(self._within, limit_s, call)
+        if profiler_is_enabled():
+            # in the queue: a span of another thread is shown as one that runs beside this one
+            work = self._group.submit(spans.around(title, inputs, call), *args)
+            if not opts.asyncOp:
+                work.wait()
+            return GroupWork(work, result)
         if opts.asyncOp:
             return GroupWork(self._group.submit(call, *args), result)
         self._group.run(call, *args)
         return self._done
+
+    def _message(
+        self, title: str, tensor: torch.Tensor, start: Callable[..., Work], *args: Any
+    ) -> dist.Work:
+        """Start a send or a receive."""
+        self._sequence += 1
+        if not profiler_is_enabled():
+            return GroupWork(start(*args), [tensor])
+        end = spans.open_span(title, [tensor])
+        return GroupWork(spans.ended_by(end, start(*args), self._group.submit), [tensor])
 
     def _within(self, limit_s: float, call: Callable[..., Any], *args: Any) -> Any:
         """Run a call that has a time limit of its own; no other runs beside it."""
@@ -106,8 +133,20 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             return self._elsewhere(tensor, "allreduce", [tensor], opts)
         op, factor = options.operation("all_reduce", opts.reduceOp)
         if factor is None and tensor.layout is torch.strided:
-            return self._start(opts, [tensor], self._backend.all_reduce, tensor, op)
-        return self._start(opts, [tensor], pieces.all_reduce, self._backend, tensor, op, factor)
+            return self._start(
+                "all_reduce", [tensor], opts, [tensor], self._backend.all_reduce, tensor, op
+            )
+        return self._start(
+            "all_reduce",
+            [tensor],
+            opts,
+            [tensor],
+            pieces.all_reduce,
+            self._backend,
+            tensor,
+            op,
+            factor,
+        )
 
     def allreduce_coalesced(
         self, tensors: _Tensors, opts: Any = None, *rest: Any, **named: Any
@@ -119,7 +158,15 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         if not tensors[0].is_cpu:
             return self._elsewhere(tensors[0], "allreduce_coalesced", tensors, opts)
         return self._start(
-            opts, tensors, pieces.all_reduce_each, self._backend, tensors, op, factor
+            "all_reduce",
+            tensors,
+            opts,
+            tensors,
+            pieces.all_reduce_each,
+            self._backend,
+            tensors,
+            op,
+            factor,
         )
 
     def reduce(self, tensors: Any, opts: Any = None, *rest: Any, **named: Any) -> dist.Work:
@@ -130,7 +177,16 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             return self._elsewhere(tensor, "reduce", [tensor], opts)
         op, factor = options.operation("reduce", opts.reduceOp)
         return self._start(
-            opts, [tensor], pieces.reduce, self._backend, tensor, opts.rootRank, op, factor
+            "reduce",
+            [tensor],
+            opts,
+            [tensor],
+            pieces.reduce,
+            self._backend,
+            tensor,
+            opts.rootRank,
+            op,
+            factor,
         )
 
     def reduce_scatter(
@@ -142,7 +198,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         inputs = options.single_list("reduce_scatter", input_tensors)
         if not output.is_cpu:
             return self._elsewhere(output, "reduce_scatter", [output], [inputs], opts)
-        return self._reduce_scatter([(output, inputs)], opts)
+        return self._reduce_scatter([(output, inputs)], inputs, opts)
 
     def reduce_scatter_single(
         self, outputTensor: torch.Tensor, inputTensor: torch.Tensor, opts: Any = None
@@ -164,17 +220,25 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             (output, pieces.equal_parts(whole, n))
             for output, whole in zip(outputs, inputs, strict=True)
         ]
-        return self._reduce_scatter(pairs, opts)
+        return self._reduce_scatter(pairs, inputs, opts)
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
     def _reduce_scatter(
-        self, pairs: list[tuple[torch.Tensor, list[torch.Tensor]]], opts: Any
+        self, pairs: list[tuple[torch.Tensor, list[torch.Tensor]]], inputs: _Tensors, opts: Any
     ) -> dist.Work:
         op, factor = options.operation("reduce_scatter", opts.reduceOp)
         calls = [(self._backend, output, parts, op, factor) for output, parts in pairs]
         outputs = [output for output, _ in pairs]
-        return self._start(opts, outputs, pieces.each, pieces.reduce_scatter, calls)
+        return self._start(
+            "reduce_scatter_tensor",
+            inputs,
+            opts,
+            outputs,
+            pieces.each,
+            pieces.reduce_scatter,
+            calls,
+        )
 
     # -- copies
     # ----------------------------------------------------------------------------------------------
@@ -186,7 +250,13 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         if not tensor.is_cpu:
             return self._elsewhere(tensor, "broadcast", [tensor], opts)
         return self._start(
-            opts, [tensor], self._backend.broadcast, options.movable(tensor), opts.rootRank
+            "broadcast",
+            [tensor],
+            opts,
+            [tensor],
+            self._backend.broadcast,
+            options.movable(tensor),
+            opts.rootRank,
         )
 
     def allgather(
@@ -199,6 +269,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         if not tensor.is_cpu:
             return self._elsewhere(tensor, "allgather", [outputs], [tensor], opts)
         return self._start(
+            "all_gather",
+            [tensor],
             opts,
             outputs,
             self._backend.all_gather,
@@ -215,7 +287,13 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         ]
         every = [tensor for outputs in output_lists for tensor in outputs]
         return self._start(
-            opts or c10d.AllgatherOptions(), every, pieces.each, self._backend.all_gather, calls
+            "all_gather",
+            input_list,
+            opts or c10d.AllgatherOptions(),
+            every,
+            pieces.each,
+            self._backend.all_gather,
+            calls,
         )
 
     def all_gather_single(
@@ -238,6 +316,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             _check_single("all_gather_into_tensor", output, tensor, self._backend.world_size)
             calls.append((options.movable(output), options.movable(tensor)))
         return self._start(
+            "all_gather_into_tensor",
+            inputs,
             opts,
             list(outputs),
             pieces.each,
@@ -259,7 +339,14 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             return self._elsewhere(tensor, "gather", [outputs] if is_root else [], [tensor], opts)
         targets = [options.movable(output) for output in outputs] if is_root else None
         return self._start(
-            opts, outputs, self._backend.gather, targets, options.movable(tensor), opts.rootRank
+            "gather",
+            [tensor],
+            opts,
+            outputs,
+            self._backend.gather,
+            targets,
+            options.movable(tensor),
+            opts.rootRank,
         )
 
     def scatter(
@@ -276,7 +363,14 @@ class ArgosyProcessGroup(dist.ProcessGroup):
                 options.movable(part) for part in options.single_list("scatter", input_tensors)
             ]
         return self._start(
-            opts, [tensor], self._backend.scatter, options.movable(tensor), sources, opts.rootRank
+            "scatter",
+            sources or [],
+            opts,
+            [tensor],
+            self._backend.scatter,
+            options.movable(tensor),
+            sources,
+            opts.rootRank,
         )
 
     def alltoall(
@@ -287,6 +381,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         if not outputs[0].is_cpu:
             return self._elsewhere(outputs[0], "alltoall", outputs, list(input_tensors), opts)
         return self._start(
+            "all_to_all",
+            list(input_tensors),
             opts,
             outputs,
             self._backend.all_to_all,
@@ -318,6 +414,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         n = self._backend.world_size
         call = "all_to_all_single"
         return self._start(
+            "all_to_all",
+            [input],
             opts,
             [output],
             self._backend.all_to_all,
@@ -334,20 +432,20 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         tensor = options.single("send", tensors)
         if not tensor.is_cpu:
             return self._elsewhere(tensor, "send", [tensor], dstRank, tag)
-        self._sequence += 1
-        return GroupWork(self._messages.send(options.movable(tensor), dstRank, tag), [tensor])
+        moved = options.movable(tensor)
+        return self._message("send", tensor, self._messages.send, moved, dstRank, tag)
 
     def recv(self, tensors: Any, srcRank: int, tag: int) -> dist.Work:
         tensor = options.single("recv", tensors)
         if not tensor.is_cpu:
             return self._elsewhere(tensor, "recv", [tensor], srcRank, tag)
-        self._sequence += 1
-        return GroupWork(self._messages.recv(options.movable(tensor), srcRank, tag), [tensor])
+        moved = options.movable(tensor)
+        return self._message("recv", tensor, self._messages.recv, moved, srcRank, tag)
 
     def recv_anysource(self, tensors: Any, tag: int) -> dist.Work:
         tensor = options.single("recv", tensors)
-        self._sequence += 1
-        return GroupWork(self._messages.recv_any(options.movable(tensor), tag), [tensor])
+        moved = options.movable(tensor)
+        return self._message("recvAnySource", tensor, self._messages.recv_any, moved, tag)
 
     # -- waiting for each other
     # ----------------------------------------------------------------------------------------------
@@ -357,7 +455,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             opts = options.made(c10d.BarrierOptions, opts, (), named, "timeout")
         if opts.device is not None and opts.device.type in self._others.kinds(self):
             return self._others.call(self, "barrier", opts.device, opts)
-        return self._start(opts, [], self._backend.barrier)
+        return self._start("barrier", [], opts, [], self._backend.barrier)
 
     def monitored_barrier(
         self, timeout: timedelta | None = None, wait_all_ranks: bool = False
@@ -367,7 +465,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         opts.asyncOp = False
         if timeout is not None:
             opts.timeout = timeout
-        self._start(opts, [], self._backend.barrier)
+        self._start("monitored_barrier", [], opts, [], self._backend.barrier)
 
     # -- the group itself
     # ----------------------------------------------------------------------------------------------
@@ -378,6 +476,23 @@ class ArgosyProcessGroup(dist.ProcessGroup):
     # the names under which torch's C++ code looks for it, and Python code of torch
     getBackendName = name
     _get_backend_name = name
+
+    # torch's own keep these in backends of C++, which this group has none of
+
+    def _set_group_name(self, name: str) -> None:
+        self._name = name
+
+    def _set_group_desc(self, description: str) -> None:
+        self._description = description
+
+    def getGroupName(self) -> str:
+        return self._name
+
+    def getGroupDesc(self) -> str:
+        return self._description
+
+    group_name = property(getGroupName)
+    group_desc = property(getGroupDesc)
 
     @property
     def _device_types(self) -> list[torch.device]:
