@@ -33,6 +33,10 @@ def test_messages_of_three_ranks(pool, tmp_path):
     pool.run(f"{HERE}:messages", 3, path=str(tmp_path / "store"), deadline_s=LIMIT_S)
 
 
+def test_hosts_that_share_no_memory(pool, tmp_path):
+    pool.run(f"{HERE}:two_hosts", 3, path=str(tmp_path / "store"), deadline_s=LIMIT_S)
+
+
 def test_a_rank_that_exits_is_named(pool, tmp_path):
     results = pool.run(
         f"{HERE}:lost", 2, path=str(tmp_path / "store"), deadline_s=LIMIT_S, may_die=[1]

@@ -24,6 +24,7 @@ from argosy.foundation.errors import (
     PeerLost,
     UsageError,
 )
+from argosy.runtime.comm import hosts
 
 
 @contextlib.contextmanager
@@ -128,6 +129,13 @@ def _collectives(rank: int, n: int, is_async: bool) -> None:
     low = sum(sizes[:rank])
     expected = [value(r, sum(sizes) * 2).view(-1, 2)[low : low + rank + 1] for r in range(n)]
     assert torch.equal(found, torch.cat(expected))
+    world = dist.group.WORLD
+    found = value(rank)
+    world.allreduce(found, op=dist.ReduceOp.MAX, timeout=timedelta(seconds=50)).wait()
+    assert torch.equal(found, value(n - 1))
+    world.broadcast(found, root=0).wait()
+    world.allgather(lists, found).wait()
+    assert all(torch.equal(part, value(n - 1)) for part in lists)
     several = [value(rank), value(rank, 3, torch.int64), torch.ones(1 << 19)]
     run(dist.all_reduce_coalesced, several[:1])
     assert torch.equal(several[0], total)
@@ -331,6 +339,14 @@ def again(rank: int, world_size: int, *, path: str) -> None:
         dist.all_reduce(found := value(rank))
         assert torch.equal(found, sum(every(world_size)))
         dist.destroy_process_group()
+
+
+def two_hosts(rank: int, world_size: int, *, path: str) -> None:
+    """Ranks that do not share memory: the first ones of the hosts meet through gloo."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hosts, "host_identity", lambda: f"host {rank % 2}")
+        collectives(rank, world_size, path=path)
+        messages(rank, world_size, path=f"{path}-messages")
 
 
 # -- training: the same numbers as with gloo
