@@ -54,7 +54,9 @@ def run_one(
             timeout=timedelta(seconds=timeout_s),
         )
         common_utils.set_rng_seed()
+        test._barrier()  # through files, as torch has it
         getattr(test, name)()
+        test._barrier()
         if dist.is_initialized():
             dist.destroy_process_group()
     except unittest.SkipTest as reason:

@@ -33,6 +33,7 @@ def load(backend: str, world_size: int, folder: str) -> tuple[ModuleType, Any]:
         "WORLD_SIZE": str(world_size),
         "TEMP_DIR": folder,
         "MASTER_ADDR": "127.0.0.1",
+        "INIT_METHOD": f"file://{folder}/shared_init_file",
     }
     from torch.testing._internal.common_distributed import DistTestCases
 

@@ -253,7 +253,7 @@ class Session:
         members = list(ranks)
         place = f"joining group {label!r} (ranks {members})"
         key = f"joined/{label}"
-        made = self._transport(f"joined {label}", key, place, members, None, timeout_s)
+        made = self._transport(label, key, place, members, None, timeout_s)
         return self._keep(label, members, made, label)
 
     def _keep(

@@ -100,9 +100,9 @@ class CountingBackend(Backend):
         self.traffic.add("all_to_all", *inputs)
         self.inner.all_to_all(outputs, inputs)
 
-    def send(self, tensor: torch.Tensor, dst: int) -> None:
+    def send(self, tensor: torch.Tensor, dst: int, tag: int = 0) -> None:
         self.traffic.add("send", tensor)
-        self.inner.send(tensor, dst)
+        self.inner.send(tensor, dst, tag)
 
     def recv(self, tensor: torch.Tensor, src: int) -> None:
         self.inner.recv(tensor, src)

@@ -97,7 +97,8 @@ class CommQueue:
     """Runs the calls of one group in order, at most one at a time; its thread starts with the first
     submitted call.
 
-    A call must not use its own queue: it would wait for itself.
+    A call must not use its own queue: it would wait for itself. Who is called back when a work is
+    done may.
     """
 
     def __init__(self, name: str) -> None:
@@ -132,6 +133,9 @@ class CommQueue:
         is done.
         """
         work = Work(what or getattr(call, "__name__", "collective"))
+        if threading.current_thread() is self._thread:
+            self._run_here(work, call, args)
+            return work
         with self._changed:
             if self._closed:
                 raise self._refusal(work.what)
@@ -143,6 +147,19 @@ class CommQueue:
                 self._thread.start()
             self._changed.notify_all()
         return work
+
+    def _run_here(self, work: Work, call: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        """In the queue's own thread: what was asked for by somebody whom a work called back when it
+        was done. Behind the others it would be waited for where it should run; so it comes next, on
+        every rank, whether its work was done late or early.
+        """
+        try:
+            with self._running:
+                result = call(*args)
+        except BaseException as caught:
+            work.finish(None, caught)
+        else:
+            work.finish(result)
 
     def _serve(self) -> None:
         while True:
