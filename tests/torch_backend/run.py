@@ -25,6 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from torch_backend import torch_suite
 
+# dist.monitored_barrier refuses every other backend by name, and these look for gloo's sentences
+GLOO_ALONE = re.compile(r"test_monitored_barrier_(?!allreduce)")
 PASSED, SKIPPED, FAILED, HUNG = "passed", "skipped", "failed", "hung"
 
 
@@ -176,13 +178,15 @@ def main() -> int:
         if len(by_backend) < 2:
             continue
         gloo, ours = by_backend["gloo"], by_backend["argosy"]
-        expected = [name for name, (status, _) in gloo.items() if status == PASSED]
+        passed = [name for name, (status, _) in gloo.items() if status == PASSED]
+        expected = [name for name in passed if not GLOO_ALONE.match(name)]
         short = [name for name in expected if ours[name][0] != PASSED]
         for name in short:
             print(f"{name}: {ours[name][0]}")
         print(
             f"world size {world_size}: {len(expected) - len(short)} of {len(expected)} tests that "
-            "pass with gloo pass with argosy"
+            f"pass with gloo pass with argosy; {len(passed) - len(expected)} others of "
+            "monitored_barrier, which torch has for gloo alone"
         )
         is_well = is_well and not short
     return 0 if is_well else 1
