@@ -49,6 +49,7 @@ def test_a_rank_that_exits_is_named(pool, tmp_path):
     [
         "ddp", "static graph", "hooks", "unused parameters", "uneven inputs", "sparse embedding",
         "zero", "fully_shard", "tensor parallel", "checkpoint", "functional",
+        "compiled",
     ],
 )  # fmt: skip
 def test_training_gives_the_numbers_of_gloo(pool, tmp_path, feature):

@@ -506,6 +506,23 @@ def _functional(rank: int, world_size: int, path: str) -> list[float]:
     return torch.cat([functional.wait_tensor(t) for t in found]).tolist()
 
 
+def _compiled(rank: int, world_size: int, path: str) -> list[float]:
+    """DDP under torch.compile, and a collective inside a graph."""
+
+    @torch.compile(backend="aot_eager", fullgraph=True)
+    def total(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        dist.all_reduce(y)
+        return y + 1
+
+    try:
+        model = torch.compile(DistributedDataParallel(_model()), backend="aot_eager")
+        losses = _steps(model, torch.optim.SGD(model.parameters(), 0.1), rank)
+        return [*losses, *total(value(rank)).tolist()]
+    finally:
+        torch.compiler.reset()
+
+
 TRAINING: dict[str, Callable[[int, int, str], list[float]]] = {
     "ddp": _ddp,
     "static graph": lambda *args: _ddp(*args, static_graph=True, bucket_cap_mb=0.001),
@@ -518,4 +535,5 @@ TRAINING: dict[str, Callable[[int, int, str], list[float]]] = {
     "tensor parallel": _tensor_parallel,
     "checkpoint": _checkpoint,
     "functional": _functional,
+    "compiled": _compiled,
 }

@@ -250,6 +250,8 @@ class Session:
         """Make a group that only its members know of, this rank among them. They all call it with
         one ``label``, which no other group of the session has.
         """
+        if self._is_forked:
+            raise forks.refusal("new_group", self.rank, "world")
         members = list(ranks)
         place = f"joining group {label!r} (ranks {members})"
         key = f"joined/{label}"
