@@ -11,6 +11,7 @@ from argosy.foundation.endpoints import Endpoint
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.comm.addresses import own_address
 from argosy.runtime.comm.session import Session
+from argosy.runtime.torch_backend import compilers
 from argosy.runtime.torch_backend.devices import OtherDevices
 from argosy.runtime.torch_backend.process_group import ArgosyProcessGroup
 from argosy.runtime.torch_backend.store import JobStore
@@ -36,6 +37,7 @@ def create(options: Any, backend_options: Any = None) -> ArgosyProcessGroup:
         address=address,
         for_cpu=True,
     )
+    compilers.keep_out()  # the transport's modules are imported now
     return ArgosyProcessGroup(store, rank, size, session, session.world, True, others)
 
 

@@ -55,13 +55,13 @@ class NoMessages(Messages):
     """Of a group of one rank, which has nobody to write to."""
 
     def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+        self._transport = backend
 
     def send(self, tensor: torch.Tensor, dst: int, tag: int) -> Work:
-        return Work.completed(self._backend.send(tensor, dst))
+        return Work.completed(self._transport.send(tensor, dst))
 
     def recv(self, tensor: torch.Tensor, src: int, tag: int) -> Work:
-        return Work.completed(self._backend.recv(tensor, src))
+        return Work.completed(self._transport.recv(tensor, src))
 
     def recv_any(self, tensor: torch.Tensor, tag: int) -> Work:
         raise UsageError("recv: a group of one rank has no other to receive from")
@@ -74,17 +74,17 @@ class GlooMessages(Messages):
 
     def __init__(self, group: Group, backend: TorchBackend) -> None:
         self._group = group
-        self._backend = backend
+        self._transport = backend
 
     def send(self, tensor: torch.Tensor, dst: int, tag: int) -> Work:
-        return self._group.message(f"send-{tag}", dst, True, self._backend.send, tensor, dst, tag)
+        return self._group.message(f"send-{tag}", dst, True, self._transport.send, tensor, dst, tag)
 
     def recv(self, tensor: torch.Tensor, src: int, tag: int) -> Work:
-        call = self._backend.recv
+        call = self._transport.recv
         return self._group.message(f"recv-{tag}", src, True, _from, call, tensor, src, tag)
 
     def recv_any(self, tensor: torch.Tensor, tag: int) -> Work:
-        return self._group.message(f"recv-{tag}", -1, True, self._backend.recv_any, tensor, tag)
+        return self._group.message(f"recv-{tag}", -1, True, self._transport.recv_any, tensor, tag)
 
 
 def _from(call: object, tensor: torch.Tensor, src: int, tag: int) -> int:
@@ -113,7 +113,7 @@ class Postbox(Messages):
 
     def __init__(self, group: Group, backend: ShmBackend) -> None:
         self._group = group
-        self._backend = backend
+        self._transport = backend
         self._sources = [r for r in range(backend.world_size) if r != backend.rank]
         self._lock = threading.Lock()
         # all guarded by _lock
@@ -123,14 +123,14 @@ class Postbox(Messages):
         self._num_any_threads = 0
 
     def send(self, tensor: torch.Tensor, dst: int, tag: int) -> Work:
-        backend = self._backend
+        backend = self._transport
         arguments.check_peer("send", "dst", dst, backend.rank, backend.world_size)
         # what fits into the mailbox goes there now; the queue, if it is used, keeps the order
         is_later = self._group.num_pending > 0 or not backend.has_room(tensor.nbytes, dst)
         return self._group.message("send", dst, is_later, backend.send, tensor, dst, tag)
 
     def recv(self, tensor: torch.Tensor, src: int, tag: int) -> Work:
-        backend = self._backend
+        backend = self._transport
         arguments.check_peer("recv", "src", src, backend.rank, backend.world_size)
         receipt = _Receipt(tensor, src, tag)
         self._take_what_is_there(receipt, [src])
@@ -174,7 +174,7 @@ class Postbox(Messages):
         found = False
         while receipt is None or not receipt.work.is_completed():
             with self._lock:
-                if src in self._read or not self._backend.has_letter(src):
+                if src in self._read or not self._transport.has_letter(src):
                     return found
                 self._read.add(src)
             try:
@@ -200,14 +200,14 @@ class Postbox(Messages):
         """Receive the next message of ``src``, for whoever waits for it; the caller is the
         mailbox's only reader.
         """
-        letter = self._backend.letter(src)
+        letter = self._transport.letter(src)
         with self._lock:
             receipt = next((r for r in self._waiting if r.takes(src, letter.tag)), None)
             if receipt is not None:
                 self._waiting.remove(receipt)
         if receipt is None:
             kept = torch.empty(letter.count, dtype=letter.dtype)
-            self._backend.recv(kept, src)
+            self._transport.recv(kept, src)
             with self._lock:
                 # somebody may have asked for it meanwhile
                 receipt = next((r for r in self._waiting if r.takes(src, letter.tag)), None)
@@ -218,7 +218,7 @@ class Postbox(Messages):
             _deliver(receipt, kept, src)
             return
         try:
-            self._backend.recv(receipt.tensor, src)
+            self._transport.recv(receipt.tensor, src)
         except BaseException as error:
             receipt.work.finish(None, error)
             raise
@@ -247,7 +247,7 @@ class Postbox(Messages):
 
         try:
             while True:
-                self._backend.await_any(is_there)
+                self._transport.await_any(is_there)
                 with self._lock:
                     if not any(r.src == -1 for r in self._waiting):
                         self._num_any_threads -= 1

@@ -57,7 +57,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         self._store = store
         self.session = session
         self._group = group
-        self._backend: Backend = group.transport
+        self._transport: Backend = group.transport
         self._owns_session = owns_session
         self._times_joined: dict[str, int] = {}
         self._sequence = 0
@@ -114,12 +114,12 @@ class ArgosyProcessGroup(dist.ProcessGroup):
 
     def _within(self, limit_s: float, call: Callable[..., Any], *args: Any) -> Any:
         """Run a call that has a time limit of its own; no other runs beside it."""
-        usual_s = self._backend.timeout_s
-        self._backend.set_timeout(limit_s)
+        usual_s = self._transport.timeout_s
+        self._transport.set_timeout(limit_s)
         try:
             return call(*args)
         finally:
-            self._backend.set_timeout(usual_s)
+            self._transport.set_timeout(usual_s)
 
     def _elsewhere(self, tensor: torch.Tensor, name: str, *args: Any) -> Any:
         """Make a call on tensors that are not on the CPU."""
@@ -137,7 +137,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         op, factor = options.operation("all_reduce", opts.reduceOp)
         if factor is None and tensor.layout is torch.strided:
             return self._start(
-                "all_reduce", [tensor], opts, [tensor], self._backend.all_reduce, tensor, op
+                "all_reduce", [tensor], opts, [tensor], self._transport.all_reduce, tensor, op
             )
         return self._start(
             "all_reduce",
@@ -145,7 +145,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             opts,
             [tensor],
             pieces.all_reduce,
-            self._backend,
+            self._transport,
             tensor,
             op,
             factor,
@@ -166,7 +166,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             opts,
             tensors,
             pieces.all_reduce_each,
-            self._backend,
+            self._transport,
             tensors,
             op,
             factor,
@@ -185,7 +185,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             opts,
             [tensor],
             pieces.reduce,
-            self._backend,
+            self._transport,
             tensor,
             opts.rootRank,
             op,
@@ -218,7 +218,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             return self._elsewhere(
                 outputs[0], "reduce_scatter_single_coalesced", list(outputs), list(inputs), opts
             )
-        n = self._backend.world_size
+        n = self._transport.world_size
         pairs = [
             (output, pieces.equal_parts(whole, n))
             for output, whole in zip(outputs, inputs, strict=True)
@@ -231,7 +231,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         self, pairs: list[tuple[torch.Tensor, list[torch.Tensor]]], inputs: _Tensors, opts: Any
     ) -> dist.Work:
         op, factor = options.operation("reduce_scatter", opts.reduceOp)
-        calls = [(self._backend, output, parts, op, factor) for output, parts in pairs]
+        calls = [(self._transport, output, parts, op, factor) for output, parts in pairs]
         outputs = [output for output, _ in pairs]
         return self._start(
             "reduce_scatter_tensor",
@@ -257,7 +257,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             [tensor],
             opts,
             [tensor],
-            self._backend.broadcast,
+            self._transport.broadcast,
             options.movable(tensor),
             opts.rootRank,
         )
@@ -276,7 +276,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             [tensor],
             opts,
             outputs,
-            self._backend.all_gather,
+            self._transport.all_gather,
             [options.movable(output) for output in outputs],
             options.movable(tensor),
         )
@@ -295,7 +295,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             opts or c10d.AllgatherOptions(),
             every,
             pieces.each,
-            self._backend.all_gather,
+            self._transport.all_gather,
             calls,
         )
 
@@ -316,7 +316,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             )
         calls = []
         for output, tensor in zip(outputs, inputs, strict=True):
-            _check_single("all_gather_into_tensor", output, tensor, self._backend.world_size)
+            _check_single("all_gather_into_tensor", output, tensor, self._transport.world_size)
             calls.append((options.movable(output), options.movable(tensor)))
         return self._start(
             "all_gather_into_tensor",
@@ -324,7 +324,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             opts,
             list(outputs),
             pieces.each,
-            functools.partial(pieces.all_gather_into, self._backend),
+            functools.partial(pieces.all_gather_into, self._transport),
             calls,
         )
 
@@ -336,7 +336,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         if type(opts) is not c10d.GatherOptions:
             opts = options.made(c10d.GatherOptions, opts, rest, named, "root", "timeout")
         tensor = options.single("gather", input_tensors)
-        is_root = opts.rootRank == self._backend.rank
+        is_root = opts.rootRank == self._transport.rank
         outputs = options.single_list("gather", output_tensors) if is_root else []
         if not tensor.is_cpu:
             return self._elsewhere(tensor, "gather", [outputs] if is_root else [], [tensor], opts)
@@ -346,7 +346,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             [tensor],
             opts,
             outputs,
-            self._backend.gather,
+            self._transport.gather,
             targets,
             options.movable(tensor),
             opts.rootRank,
@@ -361,7 +361,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         if not tensor.is_cpu:
             return self._elsewhere(tensor, "scatter", [tensor], input_tensors, opts)
         sources = None
-        if opts.rootRank == self._backend.rank:
+        if opts.rootRank == self._transport.rank:
             sources = [
                 options.movable(part) for part in options.single_list("scatter", input_tensors)
             ]
@@ -370,7 +370,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             sources or [],
             opts,
             [tensor],
-            self._backend.scatter,
+            self._transport.scatter,
             options.movable(tensor),
             sources,
             opts.rootRank,
@@ -388,7 +388,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             list(input_tensors),
             opts,
             outputs,
-            self._backend.all_to_all,
+            self._transport.all_to_all,
             [options.movable(output) for output in outputs],
             [options.movable(part) for part in input_tensors],
         )
@@ -414,14 +414,14 @@ class ArgosyProcessGroup(dist.ProcessGroup):
                 input_split_sizes,
                 opts,
             )
-        n = self._backend.world_size
+        n = self._transport.world_size
         call = "all_to_all_single"
         return self._start(
             "all_to_all",
             [input],
             opts,
             [output],
-            self._backend.all_to_all,
+            self._transport.all_to_all,
             pieces.rows(call, options.movable(output), output_split_sizes, n),
             pieces.rows(call, options.movable(input), input_split_sizes, n),
         )
@@ -458,7 +458,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             opts = options.made(c10d.BarrierOptions, opts, (), named, "timeout")
         if opts.device is not None and opts.device.type in self._others.kinds(self):
             return self._others.call(self, "barrier", opts.device, opts)
-        return self._start("barrier", [], opts, [], self._backend.barrier)
+        return self._start("barrier", [], opts, [], self._transport.barrier)
 
     def monitored_barrier(
         self, timeout: timedelta | None = None, wait_all_ranks: bool = False
@@ -468,7 +468,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         opts.asyncOp = False
         if timeout is not None:
             opts.timeout = timeout
-        self._start("monitored_barrier", [], opts, [], self._backend.barrier)
+        self._start("monitored_barrier", [], opts, [], self._transport.barrier)
 
     # -- the group itself
     # ----------------------------------------------------------------------------------------------
@@ -512,7 +512,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         return self._store
 
     def set_timeout(self, timeout: timedelta) -> None:
-        self._backend.set_timeout(timeout.total_seconds())
+        self._transport.set_timeout(timeout.total_seconds())
 
     _set_default_timeout = set_timeout
 
