@@ -14,7 +14,7 @@ ONLY ?=
 USAGE ?= $(SHARED)/api_usage_wide.tsv
 FOLDERS ?=
 
-.PHONY: demo test faults clusters check bench conformance scripts names packages nightly manifests clean
+.PHONY: demo test faults torch_backend clusters check bench conformance scripts names packages nightly manifests clean
 
 # argosy, then argosy-paddle, by which `import paddle` is argosy: at once, pip would look for the
 # argosy that the second needs in its index
@@ -45,6 +45,13 @@ PYTHONS ?= python3.12 python3.13
 nightly: $(INSTALLED)
 	$(BIN)/python tests/packaging/nightly.py --torch $(TORCHES) --python $(PYTHONS)
 
+# torch's own tests of its backends, with gloo and with argosy: they
+# need the package expecttest, and take long; WORLDS are the numbers of ranks, ONLY a pattern of names
+WORLDS ?= 2 3
+torch_backend: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target .torch_suite expecttest
+	PYTHONPATH=.torch_suite $(BIN)/python tests/torch_backend/run.py --world-size $(WORLDS) --only '$(ONLY)'
+
 # Slurm and its like, from Debian and PyPI, in folders and namespaces of their own; SUITES names
 # some, KEEP is a folder for what was installed
 SUITES ?=
@@ -71,6 +78,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_inference.py
 	$(BIN)/python benchmarks/bench_collectives.py
 	$(BIN)/python benchmarks/bench_data_parallel.py
+	$(BIN)/python benchmarks/bench_torch_backend.py
 	$(BIN)/python benchmarks/bench_fleet.py
 	$(BIN)/python benchmarks/bench_ps.py
 
@@ -85,4 +93,4 @@ names: $(INSTALLED)
 	$(if $(FOLDERS),$(BIN)/python tests/usage.py files $(FOLDERS))
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .torch_suite

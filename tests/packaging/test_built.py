@@ -46,7 +46,7 @@ def names(built, distribution):
 
 def test_argosy_has_no_package_paddle_of_its_own(built):
     tops = {name.split("/")[0] for name in names(built, "argosy")}
-    assert tops == {"argosy", f"argosy-{VERSION}.dist-info"}
+    assert tops == {"argosy", "argosy_torch", f"argosy-{VERSION}.dist-info"}
     assert {"argosy/py.typed", "argosy/paths.txt"} <= set(names(built, "argosy"))
 
 

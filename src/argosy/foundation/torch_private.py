@@ -57,6 +57,14 @@ top_saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 push_saved_tensors_hooks = torch._C._autograd._push_saved_tensors_default_hooks
 pop_saved_tensors_hooks = torch._C._autograd._pop_saved_tensors_default_hooks
 
+# what a profiler shows: whether one runs; a span that any thread may end
+profiler_is_enabled: Callable[[], bool] = torch._C._autograd._profiler_enabled
+enter_span: Callable[..., Any] = torch._C._autograd._record_function_with_args_enter
+exit_span: Callable[[Any], None] = torch._C._autograd._record_function_with_args_exit
+
+# says of a code object that torch.compile leaves its frames alone
+skip_code: Callable[[Any], None] = torch._C._dynamo.eval_frame.skip_code
+
 # what all batch norms are, and those that do not know their sizes yet
 BatchNorm = batchnorm._BatchNorm
 LazyNorm = batchnorm._LazyNormBase

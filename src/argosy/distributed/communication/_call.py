@@ -17,12 +17,12 @@ import torch
 
 from argosy.distributed.job import default_group, job
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.runtime.comm.backend import ReduceOp
+from argosy.runtime.comm.backend import BITWISE, ReduceOp
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
 from argosy.tensor.engine import Tensor, wrap
 
-_OPERATIONS = {int(op): op for op in ReduceOp}
+_OPERATIONS = {int(op): op for op in ReduceOp if op not in BITWISE}
 
 
 class CallError(UsageError, RuntimeError):

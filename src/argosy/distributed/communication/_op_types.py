@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.distributed.communication import _programs
-from argosy.runtime.comm.backend import ReduceOp
+from argosy.runtime.comm.backend import BITWISE, ReduceOp
 from argosy.static.record import op_types
 from argosy.tensor import concat, split
 
@@ -86,4 +86,5 @@ def _define_reductions(op: ReduceOp) -> None:
 
 
 for _op in ReduceOp:
-    _define_reductions(_op)
+    if _op not in BITWISE:  # Paddle has none
+        _define_reductions(_op)

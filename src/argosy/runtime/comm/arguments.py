@@ -35,8 +35,11 @@ def check_reducible(kind: str, op: ReduceOp, dtype: torch.dtype) -> None:
     """There must be a reduction ``op`` for ``dtype``.
 
     For bool, SUM and MAX mean "any", PROD and MIN mean "all"; a mean of truth values is not one.
+    Bits are combined in integers and truth values alone.
     """
-    if dtype.is_complex:
+    if op.name in ("BAND", "BOR", "BXOR"):
+        allowed = not dtype.is_floating_point and not dtype.is_complex
+    elif dtype.is_complex:
         allowed = op.name in ("SUM", "PROD", "AVG")
     elif dtype is torch.bool:
         allowed = op.name != "AVG"

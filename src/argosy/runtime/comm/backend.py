@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -17,13 +17,30 @@ from argosy.runtime.comm.bucket import Bucket
 
 
 class ReduceOp(enum.IntEnum):
-    """How values of different ranks are combined; the numbers are Paddle's."""
+    """How values of different ranks are combined; the numbers up to that of AVG are Paddle's."""
 
     SUM = 0
     MAX = 1
     MIN = 2
     PROD = 3
     AVG = 4
+    BAND = 5
+    BOR = 6
+    BXOR = 7
+
+
+BITWISE = frozenset({ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR})
+# between the values of two ranks; a mean is a sum that is divided in the end
+STEP_BY_OP: dict[ReduceOp, Callable[..., torch.Tensor]] = {
+    ReduceOp.SUM: torch.add,
+    ReduceOp.AVG: torch.add,
+    ReduceOp.MAX: torch.maximum,
+    ReduceOp.MIN: torch.minimum,
+    ReduceOp.PROD: torch.mul,
+    ReduceOp.BAND: torch.bitwise_and,
+    ReduceOp.BOR: torch.bitwise_or,
+    ReduceOp.BXOR: torch.bitwise_xor,
+}
 
 
 class Backend(abc.ABC):
@@ -34,6 +51,7 @@ class Backend(abc.ABC):
     kind: str
     rank: int
     world_size: int
+    timeout_s: float = 1800.0
 
     @abc.abstractmethod
     def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
@@ -75,7 +93,9 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def send(self, tensor: torch.Tensor, dst: int) -> None:
-        """Hand ``tensor`` to rank ``dst``, which must call ``recv``."""
+        """Hand ``tensor`` to rank ``dst``, which must call ``recv``. Messages of one pair arrive in
+        their order.
+        """
 
     @abc.abstractmethod
     def recv(self, tensor: torch.Tensor, src: int) -> None:
@@ -84,6 +104,10 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def barrier(self) -> None:
         """Wait until every rank has called it."""
+
+    def set_timeout(self, timeout_s: float) -> None:
+        """From the next call on, wait so long for the other ranks."""
+        self.timeout_s = timeout_s
 
     def make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
         """Make a flat tensor that all ranks average in place; all ranks call it alike."""

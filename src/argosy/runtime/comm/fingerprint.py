@@ -40,6 +40,11 @@ def reduction_to(op: ReduceOp, dst: int) -> int:
     return int(op) | dst << _REDUCE_BITS
 
 
+def dtype_of(code: int) -> torch.dtype:
+    """The dtype that ``CODE_BY_DTYPE`` gives this code."""
+    return _DTYPES[code]
+
+
 def tensor_text(dtype_code: int, count: int) -> str:
     """``float32[1024]``, empty where there is no tensor."""
     return f"{dtypes.name_of(_DTYPES[dtype_code])}[{count}]" if dtype_code >= 0 else ""

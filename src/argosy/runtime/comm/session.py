@@ -64,7 +64,8 @@ class Session:
     All ranks make the same groups in the same order. Sessions that follow each other in one store
     are told apart by a number: each rank's n-th session meets the n-th of the others. ``store`` is
     then the part of it that belongs to this one. ``name`` is that of the group of all ranks, which
-    messages call 'world'.
+    messages call 'world'. With ``for_cpu`` only tensors in main memory are to travel, whatever
+    devices there are.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Session:
         timeout_s: float = 1800.0,
         address: str = "127.0.0.1",
         name: str = "world",
+        for_cpu: bool = False,
     ) -> None:
         if not 0 <= rank < world_size:
             raise ConfigError(
@@ -89,6 +91,7 @@ class Session:
         self._whole_store = store
         self._address = address
         self._kind = backend
+        self._for_cpu = for_cpu
         self._groups: dict[int, Group] = {}
         self._closers: list[Callable[[], None]] = []
         self._next_id = 0
@@ -238,55 +241,89 @@ class Session:
             raise UsageError(
                 f"new_group: ranks {outside} are outside the job's 0..{self.world_size - 1}"
             )
-        id, self._next_id = self._next_id, self._next_id + 1
+        id = self._next_id
         label = f"group {id}" if id else "world"
         made = None
         if self.rank in members:
-            kind = hosts.choose(
-                backend or self._kind,
-                [self._hosts[r] for r in members],
-                torch.cuda.is_available(),
-                _registered_with_torch(),
+            place = f"new_group #{id} (ranks {members})" if id else "joining group 'world'"
+            made = self._transport(
+                f"{label}-{id}" if id else label, str(id), place, members, backend, timeout_s
             )
-            from argosy.runtime.comm.backends.shm.board import Seat
+        return self._keep(label, members, made, name)
 
-            assert self._board is not None
-            limit_s = self.timeout_s if timeout_s is None else timeout_s
-            self._gather(id, members, kind, limit_s)
-            made = _make_backend(
-                kind,
-                f"{label}-{id}" if id else label,
-                members.index(self.rank),
-                [self._hosts[r] for r in members],
-                self.store,
-                limit_s,
-                self._address,
-                Seat(self._board, members),
-            )
+    def join_group(self, label: str, ranks: Sequence[int], timeout_s: float | None = None) -> Group:
+        """Make a group that only its members know of, this rank among them. They all call it with
+        one ``label``, which no other group of the session has.
+        """
+        if self._is_forked:
+            raise forks.refusal("new_group", self.rank, "world")
+        members = list(ranks)
+        place = f"joining group {label!r} (ranks {members})"
+        key = f"joined/{label}"
+        made = self._transport(label, key, place, members, None, timeout_s)
+        return self._keep(label, members, made, label)
+
+    def _keep(
+        self, label: str, members: list[int], transport: Backend | None, name: str | None
+    ) -> Group:
+        id, self._next_id = self._next_id, self._next_id + 1
         group = Group(
             id=id,
             name=name or label,
             ranks=members,
             global_rank=self.rank,
-            transport=made,
+            transport=transport,
             label=label,
         )
         self._groups[id] = group
         return group
 
-    def _gather(self, id: int, members: list[int], kind: str, timeout_s: float) -> None:
+    def _transport(
+        self,
+        name: str,
+        key: str,
+        place: str,
+        members: list[int],
+        backend: str | None,
+        timeout_s: float | None,
+    ) -> Backend:
+        """Meet the other members under ``key`` and open this rank's end of their transport."""
+        from argosy.runtime.comm.backends.shm.board import Seat
+
+        assert self._board is not None
+        kind = hosts.choose(
+            backend or self._kind,
+            [self._hosts[r] for r in members],
+            not self._for_cpu and torch.cuda.is_available(),
+            _registered_with_torch(),
+        )
+        limit_s = self.timeout_s if timeout_s is None else timeout_s
+        self._gather(key, place, members, kind, limit_s)
+        return _make_backend(
+            kind,
+            name,
+            members.index(self.rank),
+            [self._hosts[r] for r in members],
+            self.store,
+            limit_s,
+            self._address,
+            Seat(self._board, members),
+        )
+
+    def _gather(
+        self, key: str, place: str, members: list[int], kind: str, timeout_s: float
+    ) -> None:
         """Wait until all members make the group, and see whether they mean the same one."""
         from argosy.runtime.comm.backends.shm.care import await_keys
 
         if len(members) == 1:
             return
         assert self._board is not None
-        place = f"new_group #{id} (ranks {members})" if id else "joining group 'world'"
         mine = json.dumps([members, kind])
-        self.store.set(f"group/{id}/{self.rank}", mine)
+        self.store.set(f"group/{key}/{self.rank}", mine)
 
         def compare(rank: int) -> None:
-            theirs = self.store.get(f"group/{id}/{rank}").decode()
+            theirs = self.store.get(f"group/{key}/{rank}").decode()
             if theirs != mine:
                 (ours, our_kind), (others, other_kind) = json.loads(mine), json.loads(theirs)
                 raise CollectiveMismatch(
@@ -296,7 +333,7 @@ class Session:
                     "new_group alike and in the same order."
                 )
 
-        key_by_rank = {r: f"group/{id}/{r}" for r in members if r != self.rank}
+        key_by_rank = {r: f"group/{key}/{r}" for r in members if r != self.rank}
         fates = self._fates_in_store(self._board)
         await_keys(self.store, key_by_rank, self._board, place, timeout_s, fates, compare)
         for rank in key_by_rank:
@@ -384,4 +421,4 @@ def _ordinal(number: int) -> str:
 def _registered_with_torch() -> list[str]:
     """Backends that other packages registered with torch.distributed."""
     plugins: dict[str, Any] = getattr(torch.distributed.Backend, "_plugins", {})
-    return [name.lower() for name in plugins]
+    return [name.lower() for name in plugins if name.lower() != "argosy"]  # which is us

@@ -32,6 +32,7 @@ class Work:
         self._done = threading.Event()
         self._result: Any = None
         self._error: BaseException | None = None
+        self._callbacks: list[Callable[[Work], None]] = []  # each is popped by who calls it
 
     def is_completed(self) -> bool:
         """Whether it has run, well or not."""
@@ -53,9 +54,28 @@ class Work:
         """What it raised, None while it runs or if it went well."""
         return self._error
 
-    def _finish(self, result: Any, error: BaseException | None) -> None:
+    def on_done(self, call: Callable[[Work], None]) -> None:
+        """Call ``call(self)`` once it has run: in the thread that ran it, or here if that is past.
+        ``call`` must not raise.
+        """
+        self._callbacks.append(call)
+        if self._done.is_set():
+            self._call_back()
+
+    def _call_back(self) -> None:
+        while True:
+            try:
+                call = self._callbacks.pop(0)
+            except IndexError:  # also if another thread has taken the last one
+                return
+            call(self)
+
+    def finish(self, result: Any = None, error: BaseException | None = None) -> None:
+        """Say that it has run; whoever runs it calls this once."""
         self._result, self._error = result, error
         self._done.set()
+        if self._callbacks:
+            self._call_back()
 
     @classmethod
     def completed(cls, result: Any = None, what: str = "collective") -> Work:
@@ -65,6 +85,7 @@ class Work:
         work._done = _DONE
         work._result = result
         work._error = None
+        work._callbacks = []
         return work
 
 
@@ -76,7 +97,8 @@ class CommQueue:
     """Runs the calls of one group in order, at most one at a time; its thread starts with the first
     submitted call.
 
-    A call must not use its own queue: it would wait for itself.
+    A call must not use its own queue: it would wait for itself. Who is called back when a work is
+    done may.
     """
 
     def __init__(self, name: str) -> None:
@@ -111,6 +133,9 @@ class CommQueue:
         is done.
         """
         work = Work(what or getattr(call, "__name__", "collective"))
+        if threading.current_thread() is self._thread:
+            self._run_here(work, call, args)
+            return work
         with self._changed:
             if self._closed:
                 raise self._refusal(work.what)
@@ -122,6 +147,19 @@ class CommQueue:
                 self._thread.start()
             self._changed.notify_all()
         return work
+
+    def _run_here(self, work: Work, call: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        """In the queue's own thread: what was asked for by somebody whom a work called back when it
+        was done. Behind the others it would be waited for where it should run; so it comes next, on
+        every rank, whether its work was done late or early.
+        """
+        try:
+            with self._running:
+                result = call(*args)
+        except BaseException as caught:
+            work.finish(None, caught)
+        else:
+            work.finish(result)
 
     def _serve(self) -> None:
         while True:
@@ -139,7 +177,7 @@ class CommQueue:
                     error = caught
             with self._changed:
                 self._queue.popleft()
-            work._finish(result, error)
+            work.finish(result, error)
             del work, call, args, result, error  # an idle queue keeps no tensor alive
 
     def close(self) -> None:
@@ -156,7 +194,7 @@ class CommQueue:
             thread = self._thread
             self._changed.notify_all()
         for work, _, _ in given_up:
-            work._finish(
+            work.finish(
                 None, CommError(f"{work.what}: queue {self.name!r} was closed before it ran")
             )
         if thread is not None and thread is not threading.current_thread():
@@ -176,7 +214,7 @@ class CommQueue:
         while self._queue:
             work = self._queue.popleft()[0]
             work._done = threading.Event()
-            work._finish(None, refusal(work.what))
+            work.finish(None, refusal(work.what))
 
     def __enter__(self) -> CommQueue:
         return self

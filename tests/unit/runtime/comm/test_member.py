@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argosy.runtime.comm import member
 
-SAME = {"argosy": "1.0", "torch": "2.13", "python": "3.11", "wire format": "2"}
+SAME = {"argosy": "1.0", "torch": "2.13", "python": "3.11", "wire format": "3"}
 
 
 def record(name: str, **changes: str) -> dict[str, object]:

@@ -154,3 +154,25 @@ def test_an_idle_queue_keeps_nothing_alive(queue):
     del big
     gc.collect()
     assert ref() is None
+
+
+def test_whoever_asks_is_called_back_once_before_or_after_the_end(queue):
+    begin, told = threading.Event(), []
+    work = queue.submit(begin.wait, 10)
+    work.on_done(told.append)
+    begin.set()
+    work.wait()
+    queue.submit(int).wait()  # after which the first has told
+    work.on_done(told.append)
+    assert told == [work, work]
+
+
+def test_what_a_callback_asks_for_runs_before_the_rest(queue):
+    begin, order = threading.Event(), []
+    first = queue.submit(begin.wait, 10)
+    last = queue.submit(order.append, "last")
+    first.on_done(lambda _: queue.submit(order.append, "called back").wait())
+    first.on_done(lambda _: queue.run(order.append, "again"))
+    begin.set()
+    last.wait()
+    assert order == ["called back", "again", "last"]

@@ -92,6 +92,7 @@ class HierarchicalBackend(Backend):
         self.rank = rank
         self.world_size = len(hosts_of_ranks)
         self._hosts = list(hosts_of_ranks)
+        self.timeout_s = timeout_s
         self._error: ArgosyError | None = None  # set once
         self._is_forked = False
         self._seat = seat
@@ -110,19 +111,18 @@ class HierarchicalBackend(Backend):
         try:
             self._local = self._make_local(store, timeout_s, shm_options)
             self._keep(self._local)
-            self._all = self._keep(
-                TorchBackend(
-                    "gloo",
-                    f"{name}-all",
-                    rank,
-                    self.world_size,
-                    store,
-                    timeout_s,
-                    address,
-                    agree=self._agree_everywhere,
-                    seat=seat,
-                )
+            self._all = TorchBackend(
+                "gloo",
+                f"{name}-all",
+                rank,
+                self.world_size,
+                store,
+                timeout_s,
+                address,
+                agree=self._agree_everywhere,
+                seat=seat,
             )
+            self._keep(self._all)
             self._between: Backend | None = None  # on the first rank of each host
             if rank == self._leaders[self._host_index]:
                 self._between = self._keep(self._make_between(store, timeout_s, address))
@@ -168,6 +168,13 @@ class HierarchicalBackend(Backend):
         return TorchBackend(
             "gloo", name, place, size, store, timeout_s, address, agree=_agreed, seat=seat
         )
+
+    def set_timeout(self, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        for part in self._parts:
+            part.set_timeout(timeout_s)
+        if self._mesh is not None:
+            self._mesh.timeout_s = timeout_s
 
     # -- agreement
     # ----------------------------------------------------------------------------------------------
@@ -420,6 +427,11 @@ class HierarchicalBackend(Backend):
         arguments.check_peer("recv", "src", src, self.rank, self.world_size)
         part, place = self._route(src)
         part.recv(tensor, place)
+
+    @property
+    def tagged(self) -> TorchBackend:
+        """The part through which all ranks reach each other by messages with tags."""
+        return self._all
 
     def _route(self, peer: int) -> tuple[Backend, int]:
         """The group through which ``peer`` is reached, and its rank there."""

@@ -55,7 +55,7 @@ class Letters:
         self.name = name
         self._rank = rank
         self._store = store
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._own_board: Board | None = None
         if seat is None:
             self._own_board, seat = lonely_seat(rank, world_size)
@@ -153,7 +153,7 @@ class Letters:
         place = f"{activity} in group {self.name!r}"
         key = self._card_key(dst)
         await_keys(
-            self._store, {self._seat.ranks[dst]: key}, self._seat.board, place, self._timeout_s
+            self._store, {self._seat.ranks[dst]: key}, self._seat.board, place, self.timeout_s
         )
         card = self._store.get(key)
         host, port = doorway.place_of(card)
@@ -246,7 +246,7 @@ class Letters:
             return {ranks[r]: "exited or left the group" for r in gone()}
 
         if missing():
-            wait_with_care(board, place, self._timeout_s, missing, fates)
+            wait_with_care(board, place, self.timeout_s, missing, fates)
 
     @contextlib.contextmanager
     def _inside(self, activity: str) -> Iterator[None]:

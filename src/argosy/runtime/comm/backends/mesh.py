@@ -124,7 +124,7 @@ class Mesh:
     ) -> None:
         self.name = name
         self.rank = rank
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._is_closed = False
         self._is_hearing = False
         self._own_board: Board | None = None
@@ -152,7 +152,7 @@ class Mesh:
             store.set(keys[self.rank], door.card)
             lower = {self._seat.ranks[r]: keys[r] for r in range(self.rank)}
             if lower:
-                await_keys(store, lower, self._seat.board, place, self._timeout_s)
+                await_keys(store, lower, self._seat.board, place, self.timeout_s)
             for r in range(self.rank):
                 self._peers[r] = _Peer(self._connect(place, store.get(keys[r])))
             self._let_in(place, door, set(range(self.rank + 1, world_size)))
@@ -162,7 +162,7 @@ class Mesh:
     def _connect(self, place: str, card: bytes) -> socket.socket:
         host, port = doorway.place_of(card)
         try:
-            sock = socket.create_connection((host, port), self._timeout_s)
+            sock = socket.create_connection((host, port), self.timeout_s)
         except OSError as error:
             raise CommError(
                 f"{place}: rank {self._seat.board.rank} cannot connect to {host} port {port}, "
@@ -325,7 +325,7 @@ class Mesh:
             gone = [self._seat.ranks[r] for r, peer in self._peers.items() if peer.is_gone]
             return dict.fromkeys(gone, "exited or left the group") | self._seat.board.fates()
 
-        wait_with_care(self._seat.board, place, self._timeout_s, missing, fates, warn_s)
+        wait_with_care(self._seat.board, place, self.timeout_s, missing, fates, warn_s)
 
     # -- the end
     # ----------------------------------------------------------------------------------------------

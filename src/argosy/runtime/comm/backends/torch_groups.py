@@ -65,8 +65,9 @@ def _makers() -> dict[str, Maker]:
         makers["ucc"] = _ucc
     plugins: dict[str, Any] = getattr(dist.Backend, "_plugins", {})
     for name, plugin in plugins.items():
-        # torch registers it with its own test tools; it does not communicate
-        if name.lower() == "fake":
+        # the first, which torch registers with its own test tools, does not communicate; the
+        # second is made of these groups itself
+        if name.lower() in ("fake", "argosy"):
             continue
         makers.setdefault(name.lower(), _registered(name.lower(), plugin))
     return makers

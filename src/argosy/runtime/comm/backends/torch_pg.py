@@ -33,7 +33,7 @@ from argosy.foundation.errors import (
     UsageError,
 )
 from argosy.runtime.comm import arguments, fingerprint, forks
-from argosy.runtime.comm.backend import Backend, ReduceOp
+from argosy.runtime.comm.backend import STEP_BY_OP, Backend, ReduceOp
 from argosy.runtime.comm.backends import torch_groups
 from argosy.runtime.comm.backends.connections import Connections
 from argosy.runtime.comm.backends.letters import Letters
@@ -48,13 +48,9 @@ _TORCH_OP: dict[ReduceOp, Any] = {
     ReduceOp.MAX: dist.ReduceOp.MAX,
     ReduceOp.MIN: dist.ReduceOp.MIN,
     ReduceOp.PROD: dist.ReduceOp.PRODUCT,
-}
-_STEP: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    ReduceOp.SUM: torch.add,
-    ReduceOp.AVG: torch.add,
-    ReduceOp.MAX: torch.maximum,
-    ReduceOp.MIN: torch.minimum,
-    ReduceOp.PROD: torch.mul,
+    ReduceOp.BAND: dist.ReduceOp.BAND,
+    ReduceOp.BOR: dist.ReduceOp.BOR,
+    ReduceOp.BXOR: dist.ReduceOp.BXOR,
 }
 _TIMED_OUT = re.compile(r"timed out|timeout", re.IGNORECASE)
 _LOST = re.compile(
@@ -95,7 +91,7 @@ class TorchBackend(Backend):
         self.name = name
         self.rank = rank
         self.world_size = world_size
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._agree = agree
         self._mesh: Mesh | None = None  # of a gloo group that agrees by itself
         self._letters: Letters | None = None  # of a gloo group
@@ -129,6 +125,13 @@ class TorchBackend(Backend):
         except RuntimeError as error:
             raise self._translate("joining", error) from error
         forks.register(self)
+
+    def set_timeout(self, timeout_s: float) -> None:
+        """For the agreement before a collective; the group's own limit stays."""
+        self.timeout_s = timeout_s
+        for part in (self._mesh, self._letters):
+            if part is not None:
+                part.timeout_s = timeout_s
 
     # -- running
     # ----------------------------------------------------------------------------------------------
@@ -193,7 +196,7 @@ class TorchBackend(Backend):
         if _TIMED_OUT.search(text):
             return self._give_up(
                 CollectiveTimeout(
-                    f"{where}: not all ranks arrived within {self._timeout_s:g} s.\n  {text}"
+                    f"{where}: not all ranks arrived within {self.timeout_s:g} s.\n  {text}"
                 )
             )
         return self._give_up(CommError(f"{where} when it failed.\n  {text}"))
@@ -418,23 +421,49 @@ class TorchBackend(Backend):
     # -----------------------------------------------------------------------------------------
 
     def send(self, tensor: torch.Tensor, dst: int) -> None:
+        letters = self._letters
+        if letters is None:
+            self.send_tagged(tensor, dst, 0)
+            return
         arguments.check_peer("send", "dst", dst, self.rank, self.world_size)
         raw = self._raw(tensor)
-        letters = self._letters
-        if letters is not None:
-            self._wait(f"send to rank {dst}", lambda: letters.send(tensor, raw, dst))
-        else:
-            self._wait(f"send to rank {dst}", lambda: self._group.send([raw], dst, 0))
+        self._wait(f"send to rank {dst}", lambda: letters.send(tensor, raw, dst))
 
     def recv(self, tensor: torch.Tensor, src: int) -> None:
+        letters = self._letters
+        if letters is None:
+            self.recv_tagged(tensor, src, 0)
+            return
         arguments.check_peer("recv", "src", src, self.rank, self.world_size)
         raw = self._raw(tensor)
-        letters = self._letters
-        if letters is not None:
-            self._wait(f"recv from rank {src}", lambda: letters.recv(tensor, raw, src))
-        else:
-            self._wait(f"recv from rank {src}", lambda: self._group.recv([raw], src, 0))
+        self._wait(f"recv from rank {src}", lambda: letters.recv(tensor, raw, src))
         _restore(tensor, raw)
+
+    # with tags, as torch has them: what comes is not compared with what is expected
+
+    def send_tagged(self, tensor: torch.Tensor, dst: int, tag: int) -> None:
+        arguments.check_peer("send", "dst", dst, self.rank, self.world_size)
+        raw = self._raw(tensor)
+        self._wait(f"send to rank {dst}", lambda: self._group.send([raw], dst, tag))
+
+    def recv_tagged(self, tensor: torch.Tensor, src: int, tag: int) -> None:
+        arguments.check_peer("recv", "src", src, self.rank, self.world_size)
+        raw = self._raw(tensor)
+        self._wait(f"recv from rank {src}", lambda: self._group.recv([raw], src, tag))
+        _restore(tensor, raw)
+
+    def recv_any(self, tensor: torch.Tensor, tag: int) -> int:
+        """Fill ``tensor`` with what any rank sends under ``tag``; returns which it was."""
+        raw = self._raw(tensor)
+        started: list[Any] = []
+
+        def start() -> Any:
+            started.append(self._group.recv_anysource([raw], tag))
+            return started[0]
+
+        self._wait("recv from any rank", start)
+        _restore(tensor, raw)
+        return int(started[0].source_rank())
 
     def close(self) -> None:
         """Leave the group: calls of other threads end with CommError, the other ranks' with
@@ -513,7 +542,7 @@ def combine(result: torch.Tensor, parts: Sequence[torch.Tensor], op: ReduceOp) -
     """Combine ``parts``, in their order, in ``result``, which may be one of them; AVG is SUM
     here.
     """
-    step = _STEP[op]
+    step = STEP_BY_OP[op]
     total = parts[0]
     for part in parts[1:]:
         total = step(total, part)

@@ -8,22 +8,20 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-import torch.distributed as dist
-
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import CollectiveTimeout, PeerLost
 from argosy.runtime.comm.backends.shm.board import Seat
 from argosy.runtime.comm.backends.shm.care import poll
+from argosy.runtime.comm.inner_store import InnerStore
 
 
-class WatchedStore(dist.Store):  # type: ignore[name-defined,misc]
+class WatchedStore(InnerStore):
     """``inner``, whose waits end with PeerLost when a rank of ``seat`` is gone. ``place`` is what
     errors call the wait.
     """
 
     def __init__(self, inner: Any, seat: Seat, place: str) -> None:
-        super().__init__()
-        self._inner = inner
+        super().__init__(inner)
         self._seat = seat
         self._place = place
 
@@ -46,39 +44,8 @@ class WatchedStore(dist.Store):  # type: ignore[name-defined,misc]
 
     def get(self, key: str) -> bytes:
         self.wait([key])
-        return bytes(self._inner.get(key))
+        return super().get(key)
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
         self.wait(keys)
-        return list(self._inner.multi_get(list(keys)))
-
-    def set(self, key: str, value: str | bytes) -> None:
-        self._inner.set(key, value)
-
-    def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
-        self._inner.multi_set(list(keys), list(values))
-
-    def add(self, key: str, value: int) -> int:
-        return int(self._inner.add(key, value))
-
-    def check(self, keys: Sequence[str]) -> bool:
-        return bool(self._inner.check(list(keys)))
-
-    def compare_set(self, key: str, expected_value: str, desired_value: str) -> bytes:
-        return bytes(self._inner.compare_set(key, expected_value, desired_value))
-
-    def append(self, key: str, value: str | bytes) -> None:
-        self._inner.append(key, value)
-
-    def delete_key(self, key: str) -> bool:
-        return bool(self._inner.delete_key(key))
-
-    def num_keys(self) -> int:
-        return int(self._inner.num_keys())
-
-    def has_extended_api(self) -> bool:
-        return True
-
-    # the names under which torch's C++ code looks for these two
-    deleteKey = delete_key
-    getNumKeys = num_keys
+        return super().multi_get(keys)

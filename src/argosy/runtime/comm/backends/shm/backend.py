@@ -33,7 +33,7 @@ from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.board import Board, Seat, board_bytes
 from argosy.runtime.comm.backends.shm.bucket import ShmBucket, bucket_offset, row_bytes
 from argosy.runtime.comm.backends.shm.care import await_keys, poll
-from argosy.runtime.comm.backends.shm.mail import Mail
+from argosy.runtime.comm.backends.shm.mail import Letter, Mail
 from argosy.runtime.comm.backends.shm.reduction import HAS_KERNEL, Rows, combine, operation_for
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.backends.shm.steps import Steps
@@ -100,6 +100,7 @@ class ShmBackend(Backend):
         self.name = name
         self.rank = rank
         self.world_size = world_size
+        self.timeout_s = timeout_s
         self._layout = layout.Layout(
             world_size=world_size,
             slot_bytes=slot_bytes,
@@ -145,6 +146,9 @@ class ShmBackend(Backend):
                 "with other sizes"
             )
         return segment
+
+    def set_timeout(self, timeout_s: float) -> None:
+        self.timeout_s = self._steps.timeout_s = timeout_s
 
     # -- steps
     # ----------------------------------------------------------------------------------------------
@@ -419,10 +423,10 @@ class ShmBackend(Backend):
     # -----------------------------------------------------------------------------------------
 
     @_call
-    def send(self, tensor: torch.Tensor, dst: int) -> None:
+    def send(self, tensor: torch.Tensor, dst: int, tag: int = 0) -> None:
         arguments.check_peer("send", "dst", dst, self.rank, self.world_size)
         flat, _ = _flat(tensor)
-        self._mail.send(tensor, flat, dst)
+        self._mail.send(tensor, flat, dst, tag)
 
     @_call
     def recv(self, tensor: torch.Tensor, src: int) -> None:
@@ -433,6 +437,28 @@ class ShmBackend(Backend):
         except CollectiveMismatch as error:
             raise self._steps.give_up(error) from None
         finish()
+
+    @_call
+    def has_room(self, num_bytes: int, dst: int) -> bool:
+        """Whether a message of that size would be sent without waiting for ``dst``."""
+        return self._mail.has_room(num_bytes, dst)
+
+    @_call
+    def has_letter(self, src: int) -> bool:
+        """Whether a message of ``src`` lies here."""
+        return self._mail.has_letter(src)
+
+    @_call
+    def letter(self, src: int) -> Letter:
+        """What the next message of ``src`` is; waits for it. One thread per ``src`` at a time."""
+        return self._mail.letter(src)
+
+    @_call
+    def await_any(self, is_there: Callable[[], bool]) -> None:
+        """Wait until ``is_there()``, which some message will make true, while any other rank
+        lives.
+        """
+        self._mail.await_any(is_there)
 
     def close(self) -> None:
         """Leave the group: calls of other threads end with CommError, the other ranks' with

@@ -66,7 +66,7 @@ def wait_with_care(
             if deadline.expired:
                 raise CollectiveTimeout(
                     f"rank {board.rank} waited {timeout_s:g} s in {place} for "
-                    f"{_names(board, missing)}, which did not arrive."
+                    f"{_names(board, missing)}, which did not arrive before the timeout was over."
                 )
             if warning is not None and warning.expired:
                 _log.warning(

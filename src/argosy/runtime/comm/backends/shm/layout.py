@@ -34,7 +34,7 @@ A mailbox (one writer, one reader, two buffers)::
     64    taken       messages the receiver has consumed
     72    taken_sleepers
     96    taken_cpu
-    128   header of even messages: number of bytes, dtype, count
+    128   header of even messages: number of bytes, dtype, count, tag
     192   header of odd messages
     256   two buffers of mail_bytes
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from argosy.runtime.comm.backend import ReduceOp
+from argosy.runtime.comm.backend import STEP_BY_OP, ReduceOp
 from argosy.runtime.comm.backends.shm.compiled import kernels
 
 HAS_KERNEL = (torch.float32, torch.float64)
 _NO_MEMORY = np.empty(0, np.uint8)
-_STEP_BY_OP: dict[ReduceOp, Callable[..., torch.Tensor]] = {
-    ReduceOp.SUM: torch.add,
-    ReduceOp.AVG: torch.add,
-    ReduceOp.MAX: torch.maximum,
-    ReduceOp.MIN: torch.minimum,
-    ReduceOp.PROD: torch.mul,
-}
 # truth values are bytes of 0 and 1 here: "any" is their maximum, "all" their minimum
 _OP_FOR_BOOL = {ReduceOp.SUM: ReduceOp.MAX, ReduceOp.PROD: ReduceOp.MIN}
 
@@ -79,7 +72,7 @@ def combine(rows: Rows, start: int, out: torch.Tensor, op: ReduceOp) -> None:
 
 
 def _combine_into(out: torch.Tensor, others: Sequence[torch.Tensor], op: ReduceOp) -> None:
-    step = _STEP_BY_OP[op]
+    step = STEP_BY_OP[op]
     for other in others:
         step(out, other, out=out)
     if op is ReduceOp.AVG:

@@ -53,7 +53,7 @@ class Steps:
         self.error: ArgosyError | None = None  # set once; whoever waits looks at it
         self.inside: list[None] = []  # one entry per call under way; append and pop are atomic
         self.num_done = 0
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._number = 0
         self._base = segment.address
         self._timespec = np.array([0, int(LOOK_S * 1e9)], np.int64)
@@ -199,9 +199,14 @@ class Steps:
             return [self._ranks[r] for r in found]
 
         try:
-            wait_with_care(self._board, place, self._timeout_s, missing, self._fates, warn_s)
+            wait_with_care(self._board, place, self.timeout_s, missing, self._fates, warn_s)
         except CommError as error:
             raise self.give_up(error) from None
+
+    def fates_here(self) -> dict[int, str]:
+        """``_fates`` by the rank inside the group."""
+        fates = self._fates()
+        return {r: fates[row] for r, row in enumerate(self._ranks) if row in fates}
 
     def _fates(self) -> dict[int, str]:
         """What became of the ranks that are not with us any more.

@@ -125,6 +125,12 @@ def _relax(typing_context: Any) -> Any:
 
 
 @numba.njit(nogil=True, cache=True)
+def load_flag(flag: int) -> int:
+    """What ``flag`` is now."""
+    return load(flag)
+
+
+@numba.njit(nogil=True, cache=True)
 def publish(flag: int, sleepers: int, value: int) -> None:
     """Set ``flag`` and wake whoever sleeps on it."""
     store(flag + _CPU, _sched_getcpu())

@@ -1,0 +1,137 @@
+"""torch.distributed with the backend argosy against gloo, in turns, in one run: collectives of all
+sizes, and a training step of DDP.
+
+    python benchmarks/bench_torch_backend.py [--processes 2 3 4] [--rounds 11] [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing
+from torch import nn
+
+SIZES = [1 << 10, 4 << 10, 64 << 10, 1 << 20, 25 << 20, 100 << 20]
+# of all_reduce between two ranks: how many times faster than gloo it must be
+WANTED = {4 << 10: 15.0, 1 << 20: 10.0, 25 << 20: 4.0}
+WANTED_DDP = 1.6
+Call = Callable[[Any], Any]
+
+
+def collectives(size: int, n: int, rank: int) -> dict[str, Call]:
+    """A call of each kind on ``size`` bytes of a rank, for a group."""
+    whole = torch.ones(size // 4)
+    part = torch.ones(max(1, size // 4 // n))
+    parts = [torch.ones_like(part) for _ in range(n)]
+    joined = torch.ones(part.numel() * n)
+    return {
+        "all_reduce": lambda g: dist.all_reduce(whole, group=g),
+        "broadcast": lambda g: dist.broadcast(whole, 0, group=g),
+        "reduce": lambda g: dist.reduce(whole, 0, group=g),
+        "all_gather": lambda g: dist.all_gather(parts, part, group=g),
+        "all_gather_single": lambda g: dist.all_gather_single(joined, part, group=g),
+        "reduce_scatter": lambda g: dist.reduce_scatter_single(part, joined, group=g),
+        "all_to_all": lambda g: dist.all_to_all_single(joined, joined.clone(), group=g),
+        "gather": lambda g: dist.gather(part, parts if rank == 0 else None, 0, group=g),
+        "scatter": lambda g: dist.scatter(part, parts if rank == 0 else None, 0, group=g),
+    }
+
+
+def alternate(calls: dict[str, Callable[[], Any]], rounds: int, repeats: int) -> dict[str, float]:
+    """Median seconds of each; in a round every entry runs ``repeats`` times, after a barrier."""
+    for call in calls.values():
+        call()
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    turns = list(calls.items())
+    for number in range(rounds):
+        for name, call in turns[number % 2 :] + turns[: number % 2]:
+            dist.barrier()
+            began = time.perf_counter()
+            for _ in range(repeats):
+                call()
+            seconds[name].append((time.perf_counter() - began) / repeats)
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def step_of(group: Any) -> Callable[[], None]:
+    """A training step of DDP in ``group``: 7.4 million parameters, 64 samples of a rank, SGD."""
+    torch.manual_seed(0)
+    widths = [512, 2048, 2048, 1024, 10]
+    layers: list[nn.Module] = []
+    for i, (a, b) in enumerate(itertools.pairwise(widths)):
+        layers += [nn.Linear(a, b), *([nn.ReLU()] if i < 3 else [])]
+    model = nn.parallel.DistributedDataParallel(nn.Sequential(*layers), process_group=group)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    x, y = torch.randn(64, 512), torch.randint(10, (64,))
+
+    def step() -> None:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    return step
+
+
+def worker(rank: int, n: int, path: str, rounds: int, sizes: list[int], kinds: str) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("argosy", init_method=f"file://{path}", rank=rank, world_size=n)
+    groups = {"argosy": dist.group.WORLD, "gloo": dist.new_group(backend="gloo")}
+    failures = 0
+    if rank == 0:
+        print(f"{n} ranks{'':22} {'argosy us':>10} {'gloo us':>10} {'gain':>7} {'wanted':>7}")
+    for kind in collectives(1 << 10, n, rank):
+        if kinds and kind not in kinds.split(","):
+            continue
+        for size in sizes:
+            call = collectives(size, n, rank)[kind]
+            repeats = 100 if size <= 64 << 10 else 10 if size <= 1 << 20 else 1
+            found = alternate(
+                {name: lambda g=g, call=call: call(g) for name, g in groups.items()},
+                rounds,
+                repeats,
+            )
+            gain = found["gloo"] / found["argosy"]
+            wanted = WANTED.get(size, 1.0) if kind == "all_reduce" and n == 2 else 1.0
+            failures += gain < wanted
+            if rank == 0:
+                mine, theirs = (found[name] * 1e6 for name in ("argosy", "gloo"))
+                print(
+                    f"{kind:20} {size >> 10:>7} KB {mine:>9.0f} {theirs:>10.0f} {gain:>7.2f} "
+                    f"{wanted:>7.1f}{'' if gain >= wanted else '  short'}",
+                    flush=True,
+                )
+    if not kinds or "ddp" in kinds:
+        found = alternate({name: step_of(g) for name, g in groups.items()}, rounds, 3)
+        gain = found["gloo"] / found["argosy"]
+        if rank == 0:
+            mine, theirs = (found[name] * 1e3 for name in ("argosy", "gloo"))
+            wanted = WANTED_DDP if n == 2 else 1.0
+            print(f"DDP step: argosy {mine:.1f} ms, gloo {theirs:.1f} ms, {gain:.2f} ({wanted})")
+    dist.destroy_process_group()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--processes", type=int, nargs="+", default=[2, 3, 4])
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--kinds", default="", help="names with commas; ddp among them")
+    args = parser.parse_args()
+    for n in args.processes:
+        with tempfile.TemporaryDirectory() as folder:
+            torch.multiprocessing.spawn(
+                worker, (n, str(Path(folder) / "store"), args.rounds, args.sizes, args.kinds), n
+            )
+
+
+if __name__ == "__main__":
+    main()

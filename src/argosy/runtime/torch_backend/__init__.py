@@ -1,0 +1,1 @@
+"""The backend ``argosy`` of torch.distributed."""

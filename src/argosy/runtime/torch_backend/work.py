@@ -1,0 +1,80 @@
+"""What a call of a group returns to torch."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from argosy.runtime.comm.work import Work
+
+_NO_LIMIT = timedelta(0)  # torch's default
+
+
+class GroupWork(dist.Work):
+    """A call under way or done; ``result`` are the tensors that it fills. A future is made when
+    somebody asks for one, as DDP does.
+    """
+
+    def __init__(self, work: Work, result: list[torch.Tensor]) -> None:
+        super().__init__()
+        self._work = work
+        self._result = result
+        self._future: torch.futures.Future[Any] | None = None
+
+    def wait(self, timeout: timedelta = _NO_LIMIT) -> bool:
+        self._work.wait(timeout.total_seconds() if timeout > _NO_LIMIT else None)
+        return True
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def is_completed(self) -> bool:
+        return self._work.is_completed()
+
+    def is_success(self) -> bool:
+        return self._work.is_completed() and self._work.error is None
+
+    def exception(self) -> BaseException | None:
+        return self._work.error
+
+    def result(self) -> list[torch.Tensor]:
+        self.wait()
+        return self._result
+
+    def source_rank(self) -> int:
+        """The rank that a message came from."""
+        return int(self._work.wait())
+
+    _source_rank = source_rank
+
+    def get_future(self) -> torch.futures.Future[Any]:
+        if self._future is None:
+            future: torch.futures.Future[Any] = torch.futures.Future()
+            self._future = future
+            result = self._result
+
+            def settle(work: Work) -> None:
+                if work.error is None:
+                    future.set_result(result)
+                elif isinstance(work.error, Exception):
+                    future.set_exception(work.error)
+                else:  # interrupted
+                    future.set_exception(RuntimeError(repr(work.error)))
+
+            self._work.on_done(settle)
+        return self._future
+
+
+class DoneWork(GroupWork):
+    """What all calls return that torch has asked to be done when they return: it looks at them no
+    further, so that one object is enough.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Work.completed(), [])
+
+    def wait(self, timeout: timedelta = _NO_LIMIT) -> bool:
+        return True
