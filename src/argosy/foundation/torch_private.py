@@ -62,8 +62,8 @@ profiler_is_enabled: Callable[[], bool] = torch._C._autograd._profiler_enabled
 enter_span: Callable[..., Any] = torch._C._autograd._record_function_with_args_enter
 exit_span: Callable[[Any], None] = torch._C._autograd._record_function_with_args_exit
 
-# says of a code object that torch.compile leaves its frames alone
-skip_code: Callable[[Any], None] = torch._C._dynamo.eval_frame.skip_code
+_frames: Any = torch._C._dynamo.eval_frame  # type: ignore[attr-defined]
+_SKIP = _frames._FrameExecStrategy(_frames._FrameAction.SKIP, _frames._FrameAction.SKIP)
 
 # what all batch norms are, and those that do not know their sizes yet
 BatchNorm = batchnorm._BatchNorm
@@ -89,3 +89,8 @@ def compiler_marks() -> tuple[Callable[..., Any], dict[str, dict[Any, Any]]]:
     from torch._decomp import global_decomposition_table
 
     return _disable_dynamo, global_decomposition_table
+
+
+def skip_code(code: Any) -> None:
+    """Make torch.compile leave the frames of a code object alone, and those that they call."""
+    _frames.set_code_exec_strategy(code, _SKIP)
