@@ -45,6 +45,9 @@ RECORDED = {
         "world_size": 4, "is_one_host": False, "num_hosts": None, "master": "a:7000"}),
     "hydra": ("pmi", HYDRA, {
         "rank": 1, "world_size": 2, "local_rank": 1, "is_one_host": True, "job_id": ""}),
+    "PALS": ("pmi", {"PMI_RANK": "3", "PMI_SIZE": "4", "PMI_LOCAL_RANK": "1",
+        "PMI_LOCAL_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "7000"}, {
+        "rank": 3, "world_size": 4, "local_rank": 1, "processes_per_host": 2, "master": "a:7000"}),
     "srun": ("slurm", SLURM, {
         "rank": 4, "world_size": 7, "local_rank": 1, "num_hosts": 3, "this_host": 1,
         "processes_per_host": 3, "job_id": "4711.0", "master": f"n1:{port_of('4711.0')}"}),
