@@ -96,10 +96,11 @@ def _choose(environment: Mapping[str, str]) -> Placement | None:
         return None
     if believed:
         return _named(believed, environment)
-    found = find(environment)
     for name in _EXPLICIT:
-        if name in found:
-            return found[name]
+        explicit = DETECTS[name](environment)
+        if explicit is not None:
+            return explicit
+    found = find(environment)
     if not found:
         return None
     inner, *others = found.values()
