@@ -25,7 +25,7 @@ sys.path.insert(0, str(TESTS))
 
 from clusters import install, namespace  # noqa: E402
 
-LIMIT_S = 1800.0
+LIMIT_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,17 @@ class Suite:
     """Tests that need the same things: packages of Debian, requirements for pip."""
 
     name: str
-    file: str
+    files: tuple[str, ...]
     debian: tuple[str, ...] = ()
     pypi: tuple[str, ...] = ()
 
 
 SUITES = (
-    Suite("slurm", "test_slurm.py", debian=("slurm-wlm", "munge")),
-    Suite("mpi", "test_mpi.py", debian=("openmpi-bin", "mpich")),
-    Suite("ray", "test_ray.py", pypi=("ray[train]>=2.60,<3", "psutil")),
+    Suite("slurm", ("test_slurm.py", "test_srun.py"), debian=("slurm-wlm", "munge")),
+    Suite("mpi", ("test_mpi.py",), debian=("openmpi-bin", "mpich")),
+    Suite("torchrun", ("test_torchrun.py",)),
+    Suite("torchx", ("test_torchx.py",), pypi=("torchx>=0.7,<1",)),
+    Suite("ray", ("test_ray.py",), pypi=("ray[train]>=2.60,<3", "psutil")),
 )
 
 
@@ -65,8 +67,8 @@ def run(suite: Suite, folder: Path, options: list[str]) -> list[Row]:
         results = folder / "results.xml"
         results.unlink(missing_ok=True)
         pytest = [str(python), "-m", "pytest", "-p", "no:cacheprovider", "-o", "timeout=600"]
-        words = [*pytest, f"--junitxml={results}", str(TESTS / "clusters" / suite.file), *options]
-        command = namespace.command(root, words)
+        tests = [str(TESTS / "clusters" / file) for file in suite.files]
+        command = namespace.command(root, [*pytest, f"--junitxml={results}", *tests, *options])
     except install.CannotBeHad as error:
         return [Row(suite.name, "", "skipped", why=str(error))]
     with tempfile.TemporaryDirectory(dir=folder) as temporary:

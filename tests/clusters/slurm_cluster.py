@@ -11,6 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from clusters import network
+from clusters.network import call
+
 HEAD = "10.214.0.100"
 ADDRESS_BY_NODE = {"n1": "10.214.0.1", "n2": "10.214.0.2"}
 PATIENCE_S = 240.0
@@ -63,7 +66,7 @@ class Cluster:
     def start(self) -> None:
         for name in ("state", "munge", *ADDRESS_BY_NODE):
             (self.folder / name).mkdir(parents=True)
-        self._lay_network()
+        self._stack.enter_context(network.hosts(self.folder, HEAD, ADDRESS_BY_NODE))
         self._start_munge()
         nodes = "\n".join(
             f"NodeName={name} NodeHostname={name} NodeAddr={address} Port=7010 CPUs=2 "
@@ -78,26 +81,6 @@ class Cluster:
         for name in ADDRESS_BY_NODE:
             self.start_node(name)
         self.wait(lambda: self.states() == {"idle"}, "the nodes are idle")
-
-    def _lay_network(self) -> None:
-        """A switch with three cables; the names are known to all through /etc/hosts."""
-        _call("hostname", "head")
-        _call("ip", "link", "add", "switch", "type", "bridge")
-        _call("ip", "address", "add", f"{HEAD}/24", "dev", "switch")
-        _call("ip", "link", "set", "switch", "up")
-        for name, address in ADDRESS_BY_NODE.items():
-            _call("ip", "netns", "add", name)
-            cable = f"to-{name}"
-            _call(*f"ip link add {cable} type veth peer name eth0 netns {name}".split())
-            _call("ip", "link", "set", cable, "master", "switch", "up")
-            _call("ip", "-n", name, "address", "add", f"{address}/24", "dev", "eth0")
-            for device in ("eth0", "lo"):
-                _call("ip", "-n", name, "link", "set", device, "up")
-        known = {"localhost": "127.0.0.1", "head": HEAD, **ADDRESS_BY_NODE}
-        hosts = self.folder / "hosts"
-        hosts.write_text("".join(f"{address} {name}\n" for name, address in known.items()))
-        _call("mount", "--bind", str(hosts), "/etc/hosts")
-        self._stack.callback(_call, "umount", "/etc/hosts")
 
     def _start_munge(self) -> None:
         folder = self.folder / "munge"
@@ -126,9 +109,8 @@ class Cluster:
     def start_node(self, name: str) -> None:
         """Switch a node on."""
         self._nodes[name] = self._daemon(
-            *("nsenter", f"--net=/run/netns/{name}"),
-            *("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "--ipc"),
-            *("sh", "-c", f"hostname {name}; {_NODE}", "node"),
+            *network.on(name),
+            *("sh", "-c", _NODE, "node"),
             *(str(self.conf), name, str(self.folder / f"{name}.slurmd")),
         )
 
@@ -139,7 +121,7 @@ class Cluster:
     def processes(self, name: str) -> list[str]:
         """The command lines of what runs on a node, but for its first process and Slurm's own."""
         init = self._init(name)
-        shown = _call("nsenter", f"--target={init}", "--pid", "--mount", "ps", "-eo", "pid=,args=")
+        shown = call("nsenter", f"--target={init}", "--pid", "--mount", "ps", "-eo", "pid=,args=")
         lines = [line.strip() for line in shown.splitlines()]
         own = r"\d+ (sh -c|sleep 1$|slurmd |slurmstepd|/usr/sbin/slurmstepd|ps -eo)"
         return [line for line in lines if line and not re.match(own, line)]
@@ -151,7 +133,7 @@ class Cluster:
     def kill_slurmd(self, name: str) -> None:
         """Kill the daemon of a node, and nothing else there."""
         pid = (self.folder / f"{name}.slurmd").read_text().strip()
-        _call("nsenter", f"--target={self._init(name)}", "--pid", "--mount", "kill", "-KILL", pid)
+        call("nsenter", f"--target={self._init(name)}", "--pid", "--mount", "kill", "-KILL", pid)
 
     def _init(self, name: str) -> int:
         """The first process of a node."""
@@ -162,7 +144,7 @@ class Cluster:
     # ----------------------------------------------------------------------------------------------
 
     def call(self, *words: str, cwd: Path | None = None, **variables: str) -> str:
-        return _call(*words, env={**self.environment, **variables}, cwd=cwd)
+        return call(*words, env={**self.environment, **variables}, cwd=cwd)
 
     def states(self) -> set[str]:
         return set(self.call("sinfo", "--noheader", "--Node", "--format=%T").split())
@@ -196,18 +178,8 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     """A cluster that is up; nothing is left of it afterwards."""
     with contextlib.ExitStack() as stack:
         made = Cluster(folder, stack)
-        for name in ADDRESS_BY_NODE:
-            stack.callback(_call, "ip", "netns", "delete", name)
-        stack.callback(_call, "ip", "link", "delete", "switch")
         made.start()
         yield made
-
-
-def _call(*words: str, **options: object) -> str:
-    found = subprocess.run(words, capture_output=True, text=True, timeout=120, **options)  # type: ignore[call-overload]
-    if found.returncode:
-        raise AssertionError(f"{words} ended with {found.returncode}: {found.stdout}{found.stderr}")
-    return str(found.stdout)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clusters.slurm_cluster import ADDRESS_BY_NODE, Cluster, cluster
+from clusters.slurm_cluster import ADDRESS_BY_NODE, Cluster
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TRAIN = """
@@ -68,12 +68,6 @@ WORDS = (
     "*",
     "",
 )
-
-
-@pytest.fixture(scope="module")
-def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with cluster(tmp_path_factory.mktemp("slurm")) as found:
-        yield found
 
 
 @pytest.fixture

@@ -162,11 +162,13 @@ def test_launchers_without_flags_meet_where_the_one_around_them_says(tmp_path):
             folder.mkdir()
             name = script(folder, "open('told', 'w').write(os.environ['PADDLE_TRAINERS_NUM'])")
             task = SLURM | {
+                "SLURM_NTASKS": "2",
                 "SLURM_STEP_NUM_TASKS": "2",
                 "SLURM_PROCID": str(host),
                 "SLURM_NODEID": str(host),
                 "SLURM_LOCALID": "0",
                 "SLURM_STEP_NUM_NODES": "2",
+                "SLURM_JOB_NODELIST": "localhost,n2",
                 "SLURM_STEP_NODELIST": "localhost,n2",
                 "SLURM_STEP_TASKS_PER_NODE": "1(x2)",
                 "MASTER_PORT": port,

@@ -143,7 +143,7 @@ def _run_epoch(
     """
     setup, adapter = model.setup, model.adapter
     outputs = []
-    num_batches = _length(loader)
+    num_batches, world_size = _length(loader), env.world_size()
     adapter.start()
     for step, batch in enumerate(loader):
         # pairs of inputs and labels, and programs' lists of places, come nested
@@ -162,7 +162,7 @@ def _run_epoch(
                 told = model.eval_batch(inputs, labels)
             logs.update(_quantities(setup, told))
         logs["step"] = step
-        logs["batch_size"] = adapter.num_samples or _num_rows(values[0]) * env.world_size()
+        logs["batch_size"] = adapter.num_samples or _num_rows(values[0]) * world_size
         callbacks.on_batch_end(mode, step, logs)
         if _is_through(model):
             break

@@ -92,7 +92,7 @@ class ProgBarLogger(Callback):
     def _end_batch(self, phase: str, logs: Logs) -> None:
         running = self.phases[phase]
         running.batch_ends(logs or {})
-        if self._is_print() and running.is_due(self.log_freq):
+        if running.is_due(self.log_freq) and self._is_print():
             self._updates(logs, phase)
         running.batch_told()
 

@@ -20,6 +20,7 @@ class _Tracker(Callback):
         self.epoch = 0
         self.train_step = 0
         self._is_fit = False
+        self._is_first = False  # this rank tells; asked once for a training, of many batches
 
     def _tell(self, phase: str, step: int, values: dict[str, Any]) -> None:
         raise NotImplementedError
@@ -40,7 +41,8 @@ class _Tracker(Callback):
         self.train_metrics = self.params["metrics"]
         self._is_fit = True
         self.train_step = 0
-        if env.rank() == 0:
+        self._is_first = env.rank() == 0
+        if self._is_first:
             self._start()
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
@@ -49,7 +51,7 @@ class _Tracker(Callback):
 
     def on_train_batch_end(self, step: int, logs: Logs = None) -> None:
         self.train_step += 1
-        if env.rank() == 0:
+        if self._is_first:
             self._updates("train", self.train_step, self.train_metrics, logs)
 
     def on_eval_begin(self, logs: Logs = None) -> None:

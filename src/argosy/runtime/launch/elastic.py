@@ -42,9 +42,8 @@ from argosy.runtime.comm.store import StoreClient, StoreFailed, StoreServer
 from argosy.runtime.comm.token import make as make_token
 from argosy.runtime.launch import report
 from argosy.runtime.launch.hosts import Failure, Host, Rendezvous
-from argosy.runtime.launch.job_token import token_of_job
 from argosy.runtime.launch.machine import this_machine
-from argosy.runtime.launch.master import JOIN_S, connect, listen, own_address
+from argosy.runtime.launch.master import JOIN_S, own_address, reach
 from argosy.runtime.launch.planners import round as round_planner
 from argosy.runtime.launch.ports import reserve
 from argosy.runtime.launch.process_spec import Job
@@ -85,14 +84,8 @@ def run_host(spec: LaunchSpec, say: Say) -> int:
 def _take_part(
     where: Endpoint, spec: LaunchSpec, stack: ExitStack, say: Say, signals: _Signals
 ) -> int:
-    listener = listen(where, is_first=spec.node_rank == 0)
-    if listener is not None:
-        stack.enter_context(listener)
-    token = token_of_job(where, listener is not None, spec.argv, say)
-    server = None if listener is None else stack.enter_context(StoreServer(listener, token))
-    if server is not None and spec.shows_table:
-        say(f"launch: this host serves the meeting point of the hosts at {where}")
-    store = stack.enter_context(connect(where, token))
+    point = reach(where, spec, stack, say, is_first=spec.node_rank == 0)
+    store, server = point.store, point.server
     address = spec.host or own_address(store)
     num_hosts = (spec.min_nodes, spec.max_nodes)
     handler = make_handler(store, spec.job_id, address, num_hosts, JOIN_S, spec.elastic_timeout_s)

@@ -262,6 +262,7 @@ def test_the_line_for_other_hosts():
 # -- in the environment of another launcher
 
 ONE_TASK_PER_HOST = SLURM | {
+    "SLURM_NTASKS": "3",
     "SLURM_STEP_NUM_TASKS": "3",
     "SLURM_PROCID": "1",
     "SLURM_LOCALID": "0",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -100,7 +101,7 @@ class AutoCheckpoint:
         """
         self._open()
         progress = self._progress_of(self.epoch, num_epochs)
-        with self._departure.looping(lambda: self.num_steps):
+        with self._looping():
             while self.epoch < num_epochs:
                 yield self.epoch
                 self.epoch += 1
@@ -135,7 +136,7 @@ class AutoCheckpoint:
         """
         self._open()
         progress = self._progress_of(self.num_steps, num_steps)
-        with self._departure.looping(lambda: self.num_steps):
+        with self._looping():
             self._begin()
             self._put_random_back()
             self._stop_if_asked()
@@ -156,6 +157,13 @@ class AutoCheckpoint:
         if self.num_steps % self._every == 0:
             self.save()
         self._stop_if_asked()
+
+    def _looping(self) -> contextlib.AbstractContextManager[None]:
+        return self._departure.looping(lambda: self.num_steps, self._do_all_leave)
+
+    def _do_all_leave(self, is_asked: bool) -> bool:
+        """Whether the ranks leave at the end of a loop: if any ``is_asked``."""
+        return any(self._ranks.gather(is_asked))
 
     def _open(self) -> None:
         """The script asks for a loop."""

@@ -32,9 +32,14 @@ class Departure(Watcher):
         requests.watch(self)
 
     @contextlib.contextmanager
-    def looping(self, count: Callable[[], int]) -> Iterator[None]:
+    def looping(
+        self, count: Callable[[], int], do_all_leave: Callable[[bool], bool]
+    ) -> Iterator[None]:
         """A loop, which has saved everything when it ends by itself; then nothing has to be waited
         for. One that the script leaves before its end cannot be asked any more.
+
+        ``do_all_leave`` is called by all members when theirs has ended, with whether this one is
+        asked by then, and answers all of them alike.
         """
         self._complete_at = None
         requests.watch(self)
@@ -43,9 +48,10 @@ class Departure(Watcher):
         except GeneratorExit:
             requests.leave(self)
             raise
-        self._complete_at = count()
         # one who was asked leaves here; who has not heard of it would wait for him afterwards
-        if requests.signal or self._last_point.look():
+        is_over = do_all_leave(bool(requests.signal) or self._last_point.look())
+        self._complete_at = count()
+        if is_over or requests.signal:  # which may have come since
             self._leave(self._complete_at)
 
     def on_request(self, number: int) -> None:

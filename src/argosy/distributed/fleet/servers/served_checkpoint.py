@@ -87,6 +87,11 @@ class ServedCheckpoint(AutoCheckpoint):
         board = NotesBoard(self._worker.client, self._number, self._count)
         return Departure(board, self._runtime.stop_at_exit)
 
+    def _do_all_leave(self, is_asked: bool) -> bool:
+        # nobody waits: the first to come to the end decides, also for one that is started again
+        end = {"name": f"leave.{self.epoch}.{self.num_steps}", "value": is_asked}
+        return bool(self._worker.client.act("settle", end)[0]["value"])
+
     def _own(self, model: Any) -> Own | None:
         return None if model is None else OwnState(model, self._runtime)
 

@@ -96,10 +96,11 @@ def _choose(environment: Mapping[str, str]) -> Placement | None:
         return None
     if believed:
         return _named(believed, environment)
-    found = find(environment)
     for name in _EXPLICIT:
-        if name in found:
-            return found[name]
+        explicit = DETECTS[name](environment)
+        if explicit is not None:
+            return explicit
+    found = find(environment)
     if not found:
         return None
     inner, *others = found.values()
@@ -138,12 +139,23 @@ def _fits(inner: Placement, outer: Placement) -> bool:
     """
     if not outer.is_several:
         return True
-    if outer.num_tasks == inner.num_tasks and _same(_number(outer), _number(inner)):
-        # two torchruns in two tasks have as many processes as there are tasks, on other hosts
-        return _same(outer.num_hosts, inner.num_hosts) and _same(outer.this_host, inner.this_host)
-    is_host = _same(inner.num_hosts, outer.num_tasks) and _same(inner.this_host, _number(outer))
+    if inner.is_in_tasks:
+        return _has(outer, inner.num_hosts)
+    number = None if outer.is_order_ours else _number(outer)
+    if outer.num_tasks == inner.num_tasks and _same(number, _number(inner)):
+        # two launchers in two tasks have as many processes as there are tasks, on other hosts
+        this_host = None if outer.is_order_ours else outer.this_host
+        return _same(outer.num_hosts, inner.num_hosts) and _same(this_host, inner.this_host)
+    is_host = _has(outer, inner.num_hosts) and _same(inner.this_host, number)
     has_more = inner.num_tasks > outer.num_tasks
     return is_host and (has_more or outer.most_hosts is not None or inner.world_size is None)
+
+
+def _has(outer: Placement, num_hosts: int | None) -> bool:
+    """Whether so many hosts can be the tasks of ``outer``."""
+    if num_hosts is None or outer.most_hosts is None:
+        return _same(num_hosts, outer.num_tasks)
+    return outer.num_tasks <= num_hosts <= outer.most_hosts
 
 
 def _number(placement: Placement) -> int | None:

@@ -40,4 +40,5 @@ def detect(environment: Mapping[str, str]) -> Placement | None:
         world_size=world_size,
         master=master_of(environment, "", job_id),
         job_id=job_id,
+        is_in_tasks=here not in (None, world_size),  # what is around are its daemons, not its ranks
     )

@@ -36,6 +36,9 @@ class Placement:
     attempt: str = ""  # which start of the same job this is
     job_id: str = ""
     role: str = ""  # 'server' or 'worker' of a parameter-server job
+    # its hosts are the tasks of a launcher around it, numbered as it likes
+    is_in_tasks: bool = False
+    is_order_ours: bool = False  # the launcher does not number its hosts, ``this_host`` does
 
     @property
     def num_tasks(self) -> int:

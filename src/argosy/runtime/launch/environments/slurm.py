@@ -1,7 +1,8 @@
 """Steps of Slurm: ``srun`` starts one task per rank, or one per host. Pure.
 
 Only a step has SLURM_STEP_NUM_TASKS. The script of ``sbatch`` and the shell of ``salloc`` describe
-an allocation; nobody has been started in it yet, so they are no job of several processes.
+an allocation; nobody has been started in it yet, so they are no job of several processes. Called in
+a step, both hand on its variables beside those of the new allocation, to which they do not belong.
 """
 
 from __future__ import annotations
@@ -32,9 +33,15 @@ def detect(environment: Mapping[str, str]) -> Placement | None:
         return None
     if not step.isdigit() or int(step) >= _FIRST_RESERVED_STEP:
         return None
-    nodes = environment.get("SLURM_STEP_NODELIST") or environment.get("SLURM_JOB_NODELIST", "")
-    hosts = list(hosts_of(nodes))
+    allocated = environment.get("SLURM_JOB_NODELIST", "")
+    hosts = list(hosts_of(environment.get("SLURM_STEP_NODELIST") or allocated))
     this_host = number(environment, "SLURM_NODEID")
+    tasks_here = _tasks_here(environment, this_host)
+    if allocated and not set(hosts) <= set(hosts_of(allocated)):
+        return None
+    if tasks_here is not None and tasks_here != _num_listed(environment, tasks_here):
+        return None
+    _check_count(environment, world_size)
     job = f"{environment.get('SLURM_JOB_ID', '')}.{step}"
     num_hosts = number(environment, "SLURM_STEP_NUM_NODES") or len(hosts) or None
     return Placement(
@@ -54,7 +61,7 @@ def detect(environment: Mapping[str, str]) -> Placement | None:
         ),
         num_hosts=num_hosts,
         this_host=this_host,
-        processes_per_host=_tasks_here(environment, this_host),
+        processes_per_host=tasks_here,
         rank=rank,
         local_rank=number(environment, "SLURM_LOCALID"),
         world_size=world_size,
@@ -68,6 +75,23 @@ def _tasks_here(environment: Mapping[str, str], this_host: int | None) -> int | 
     text = environment.get("SLURM_STEP_TASKS_PER_NODE", "")
     counts = list(counts_of(text)) if text else []
     return counts[this_host] if this_host is not None and this_host < len(counts) else None
+
+
+def _num_listed(environment: Mapping[str, str], default: int) -> int:
+    """How many tasks of this host SLURM_GTIDS lists."""
+    listed = environment.get("SLURM_GTIDS", "")
+    return len(listed.split(",")) if listed else default
+
+
+def _check_count(environment: Mapping[str, str], world_size: int) -> None:
+    count = number(environment, "SLURM_NTASKS")
+    if 1 < world_size and count not in (None, world_size):
+        raise ConfigError(
+            f"Slurm tells of two numbers of tasks: SLURM_NTASKS={count} and "
+            f"SLURM_STEP_NUM_TASKS={world_size}.\n"
+            "  The second is left over if this was submitted in a step: set ARGOSY_LAUNCHER=none. "
+            "Steps of heterogeneous jobs\n  are not supported."
+        )
 
 
 def hosts_of(text: str) -> Iterator[str]:

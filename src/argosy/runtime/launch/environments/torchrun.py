@@ -46,4 +46,5 @@ def detect(environment: Mapping[str, str]) -> Placement | None:
         agent=where if has_store else "",
         attempt=environment.get("TORCHELASTIC_RESTART_COUNT", ""),
         job_id=environment.get("TORCHELASTIC_RUN_ID", ""),
+        is_in_tasks=is_agent,  # its hosts are in the order of their names, n10 before n9
     )

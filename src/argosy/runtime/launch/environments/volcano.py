@@ -41,4 +41,5 @@ def detect(environment: Mapping[str, str]) -> Placement | None:
         this_host=this_host,
         master=master_of(environment, hosts[0], job),
         job_id=job,
+        is_order_ours=len(lists) > 1,
     )

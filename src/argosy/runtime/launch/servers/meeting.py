@@ -11,11 +11,10 @@ from datetime import timedelta
 
 from argosy.foundation.endpoints import Endpoint, parse
 from argosy.foundation.errors import CollectiveTimeout, ConfigError
-from argosy.runtime.comm.store import StoreClient, StoreServer
+from argosy.runtime.comm.store import StoreClient
 from argosy.runtime.launch.hosts import Rendezvous
-from argosy.runtime.launch.job_token import token_of_job
 from argosy.runtime.launch.machine import is_own_address
-from argosy.runtime.launch.master import JOIN_S, connect, listen, own_address
+from argosy.runtime.launch.master import JOIN_S, own_address, reach
 from argosy.runtime.launch.planners import server_hosts
 from argosy.runtime.launch.ports import keep_ports
 from argosy.runtime.launch.report import Say
@@ -47,20 +46,13 @@ def meet(spec: LaunchSpec, ps: PsSpec, stack: ExitStack, say: Say) -> Meeting:
         )
     where = parse(spec.master, "--master")
     is_first = spec.node_rank == 0 and not ps.servers
-    listener = listen(where, is_first=is_first)
-    if listener is not None:
-        stack.enter_context(listener)
-    token = token_of_job(where, listener is not None, spec.argv, say)
-    server = None if listener is None else stack.enter_context(StoreServer(listener, token))
-    if server is not None and spec.shows_table:
-        say(f"launch: this host serves the meeting point of the hosts at {where}")
-    store = stack.enter_context(connect(where, token))
-    mine, own, kept = _share(spec, ps, where, store, stack)
-    number, hosts = _exchange(store, mine, ps, token)
-    stack.callback(leave, store, server, len(hosts))
-    rendezvous = Rendezvous(spec.master, token)
+    point = reach(where, spec, stack, say, is_first=is_first)
+    mine, own, kept = _share(spec, ps, where, point.store, stack)
+    number, hosts = _exchange(point.store, mine, ps, point.token)
+    stack.callback(leave, point.store, point.server, len(hosts))
+    rendezvous = Rendezvous(spec.master, point.token)
     roster = server_hosts.place(hosts, number, ps, rendezvous, sorts_hosts=spec.sorts_hosts)
-    others = OtherHosts(store, server, [host.address for host in hosts], roster)
+    others = OtherHosts(point.store, point.server, [host.address for host in hosts], roster)
     return Meeting(roster, hosts, others, own, kept)
 
 

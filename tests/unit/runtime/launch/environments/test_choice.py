@@ -7,6 +7,7 @@ import pytest
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.launch.environments import as_host, as_rank, find, look, variables_of
 from support.environments import (
+    BLAUNCH,
     HYDRA,
     OPEN_MPI,
     PADDLE,
@@ -21,9 +22,13 @@ from support.environments import (
 )
 
 TWO_TASKS = SLURM | {
-    "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1", "SLURM_LOCALID": "0", "SLURM_NODEID": "1",
+    "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1", "SLURM_LOCALID": "0", "SLURM_NODEID": "1",
     "SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_NODELIST": "n[1-2]",
     "SLURM_STEP_TASKS_PER_NODE": "1(x2)",
+}  # fmt: skip
+TWO_TASKS_OF_ONE_HOST = TWO_TASKS | {
+    "SLURM_NODEID": "0", "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_NODELIST": "n1",
+    "SLURM_STEP_TASKS_PER_NODE": "2",
 }  # fmt: skip
 TORCHRUN_OF_TWO_HOSTS = TORCHRUN | {
     "GROUP_WORLD_SIZE": "2", "GROUP_RANK": "1", "WORLD_SIZE": "4", "RANK": "3",
@@ -50,16 +55,49 @@ def test_mpirun_in_tasks_of_slurm_learns_where_to_meet_from_it():
     assert placement.master.startswith("n1:")
 
 
+def test_torchrun_numbers_the_hosts_as_it_likes():
+    """It sorts them by name, n10 before n9; Slurm has them in the order of its numbers."""
+    other_way = {"GROUP_RANK": "0", "RANK": "1"}
+    assert look(TORCHRUN_OF_TWO_HOSTS | TWO_TASKS | other_way).rank == 1
+    one_each = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1", "GROUP_RANK": "0", "RANK": "0"}
+    assert look(TORCHRUN_OF_TWO_HOSTS | TWO_TASKS | one_each).rank == 0
+
+
+def test_an_elastic_torchrun_has_as_many_hosts_as_have_come():
+    elastic = TRAINER | {"PET_NNODES": "1:4"}
+    assert look(TORCHRUN_OF_TWO_HOSTS | elastic).world_size == 4
+    with pytest.raises(ConfigError, match="contradict each other"):
+        look(TORCHRUN_OF_TWO_HOSTS | {"GROUP_WORLD_SIZE": "5"} | elastic)
+
+
+def test_daemons_of_mpirun_are_not_its_ranks():
+    """It starts them on the other hosts by means of the cluster, which numbers them."""
+    several = OPEN_MPI | {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3"}
+    master = {"MASTER_ADDR": "a", "MASTER_PORT": "29400"}
+    blaunch = BLAUNCH | {"LSF_PM_TASKID": "2"}
+    assert look(several | blaunch | master).rank == 3
+    few = OPEN_MPI | {"OMPI_COMM_WORLD_LOCAL_SIZE": "1", "OMPI_COMM_WORLD_LOCAL_RANK": "0"}
+    assert look(few | TWO_TASKS | {"SLURM_PROCID": "0", "SLURM_NODEID": "0"} | master).rank == 1
+
+
+def test_volcanos_lists_are_in_no_order():
+    """So a plugin of its own may number the pods otherwise."""
+    pods = VOLCANO | {"VC_WORKER_HOSTS": "", "VC_EXECUTOR_HOSTS": VOLCANO["VC_WORKER_HOSTS"]}
+    numbers = {"RANK": "2", "WORLD_SIZE": "3", "MASTER_ADDR": "job-master-0", "MASTER_PORT": "1"}
+    assert look(pods | numbers).rank == 2
+    with pytest.raises(ConfigError, match="contradict each other"):
+        look(pods | numbers | {"RANK": "1", "WORLD_SIZE": "2"})
+
+
 def test_the_same_tasks_under_two_names_agree():
-    one_host = {"SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_NODELIST": "n1", "SLURM_NODEID": "0",
-                "SLURM_STEP_TASKS_PER_NODE": "2"}  # fmt: skip
-    assert look(HYDRA | TWO_TASKS | one_host).rank == 1
+    assert look(HYDRA | TWO_TASKS_OF_ONE_HOST).rank == 1
 
 
 @pytest.mark.parametrize(
     ("inner", "outer"),
     [
         (TORCHRUN, TWO_TASKS),  # each task has a torchrun by itself
+        (TORCHRUN, TWO_TASKS_OF_ONE_HOST),
         (TORCHRUN | {"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "RANK": "0"}, TWO_TASKS),
         (OPEN_MPI, HYDRA | {"PMI_SIZE": "4", "MPI_LOCALNRANKS": "4"}),
         (OPEN_MPI, HYDRA | {"PMI_RANK": "0"}),

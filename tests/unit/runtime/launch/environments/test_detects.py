@@ -45,6 +45,9 @@ RECORDED = {
         "world_size": 4, "is_one_host": False, "num_hosts": None, "master": "a:7000"}),
     "hydra": ("pmi", HYDRA, {
         "rank": 1, "world_size": 2, "local_rank": 1, "is_one_host": True, "job_id": ""}),
+    "PALS": ("pmi", {"PMI_RANK": "3", "PMI_SIZE": "4", "PMI_LOCAL_RANK": "1",
+        "PMI_LOCAL_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "7000"}, {
+        "rank": 3, "world_size": 4, "local_rank": 1, "processes_per_host": 2, "master": "a:7000"}),
     "srun": ("slurm", SLURM, {
         "rank": 4, "world_size": 7, "local_rank": 1, "num_hosts": 3, "this_host": 1,
         "processes_per_host": 3, "job_id": "4711.0", "master": f"n1:{port_of('4711.0')}"}),
@@ -140,3 +143,14 @@ def test_a_list_of_slurm_that_is_none_is_named(text):
 def test_a_variable_that_is_no_number_is_named():
     with pytest.raises(ConfigError, match="OMPI_COMM_WORLD_SIZE must be a number"):
         find(OPEN_MPI | {"OMPI_COMM_WORLD_SIZE": "two"})
+
+
+def test_variables_of_a_step_that_submitted_a_script_are_not_those_of_the_script():
+    """As Slurm 22.05 leaves them in the script of ``sbatch -N 1 -n 1``, called in a step."""
+    step = SLURM | {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NODEID": "0"}
+    assert look(step | {"SLURM_GTIDS": "0,1,2"}).world_size == 7
+    assert look(step | {"SLURM_JOB_NODELIST": "n1"}) is None
+    assert look(step | {"SLURM_GTIDS": "0"}) is None
+    with pytest.raises(ConfigError, match="SLURM_NTASKS=1 and SLURM_STEP_NUM_TASKS=7"):
+        look(step | {"SLURM_NTASKS": "1"})
+    assert look(step | {"SLURM_NTASKS": "1", "ARGOSY_LAUNCHER": "none"}) is None
