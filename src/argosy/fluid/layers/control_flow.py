@@ -25,6 +25,7 @@ from argosy.static.record.arrays import ArrayVariable, record_array, record_stac
 from argosy.static.record.control import Branches, loop_variable, record_loop, sub_block
 from argosy.static.record.recorder import recorder
 from argosy.static.record.reinfer import settle
+from argosy.static.record.stepping import record_turns
 from argosy.tensor.engine import Tensor
 
 if TYPE_CHECKING:  # the names of the table
@@ -298,14 +299,8 @@ class StaticRNN:
             with sub_block() as block:
                 yield
                 pairs = self._checked_updates()
-                following = self._index + 1
-                again = following < self._count()
                 settle(block, pairs)
-            condition = self._index < self._count()
-            pairs += [(self._index, following), (condition, again)]
-            record_loop(
-                block, condition, [target for target, _ in pairs], [result for _, result in pairs]
-            )
+            record_turns(block, self._index, self._count, pairs)
         finally:
             self._parent = None
         self._outputs = [record_stack(array, self._length) for array in self._arrays]

@@ -143,3 +143,9 @@ def absolute_offsets(levels: list[Tensor]) -> Tensor:
     for offsets in levels[1:]:
         out = torch.empty_like(out) if out.is_meta else offsets[out]
     return out
+
+
+@op("same_offsets", rows=Rows.OTHER)
+def same_offsets(offsets: Tensor) -> Tensor:
+    """The offsets themselves, or None if there are none; nothing changes offsets in place."""
+    return offsets

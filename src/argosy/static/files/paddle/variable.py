@@ -11,8 +11,10 @@ from argosy.static.files.decode import Node, add, shape_of
 from argosy.static.ir.block import Block
 from argosy.static.ir.variable import Parameter, Variable, samples
 from argosy.static.record.arrays import ArrayVariable
+from argosy.static.record.ranks import RANK_TABLE
 
 LOD_TENSOR, SELECTED_ROWS, TENSOR_ARRAY = 7, 8, 13
+LOD_RANK_TABLE = 12
 FEED_LIST, FETCH_LIST, STEP_SCOPES = 9, 10, 11
 
 _FIELDS = {
@@ -23,14 +25,19 @@ _FIELDS = {
 _DEEPEST_LOD = 8
 
 
-def add_variable(block: Block, node: Node, feeds: list[str]) -> None:
-    """Add the variable that ``node`` describes to ``block``; those of kinds that hold something of
-    Paddle's engine, such as the scopes of a loop, have no counterpart.
+def add_variable(block: Block, node: Node, feeds: list[str], alias: str = "") -> None:
+    """Add the variable that ``node`` describes to ``block``, perhaps under another name; those of
+    kinds that hold something of Paddle's engine, such as the scopes of a loop, have no counterpart.
     """
     fields = node.entries()
-    name = fields["name"].name()
+    name = alias or fields["name"].name()
     kind = fields["type"].entries()
     number = kind["type"].integer()
+    if number == LOD_RANK_TABLE:
+        table = Variable(block, name, *samples([-1, 2], torch.int64))
+        table.type = RANK_TABLE
+        add(block, table, node)
+        return
     if number not in _FIELDS:
         return
     if name in block.vars:
@@ -44,7 +51,6 @@ def add_variable(block: Block, node: Node, feeds: list[str]) -> None:
         made = Parameter(block, name, first, not stops)
     elif number == TENSOR_ARRAY:
         made = ArrayVariable(block, name, first, second)
-        made.is_known = True
     else:
         keeps = _flag(fields, "persistable")
         is_data = block.idx == 0 and name in feeds
