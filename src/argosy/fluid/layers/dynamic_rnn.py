@@ -150,7 +150,7 @@ class DynamicRNN:
         with parent.program.in_block(parent.idx):
             if init is None:
                 first = record_read(self._first, T.zeros([1], "int64"))
-                init = T.full([T.shape(first)[0], *(shape or [])], value, dtype)
+                init = T.full([T.shape(first)[0:1], *(shape or [])], value, dtype)
             elif need_reorder:
                 init = reorder_lod_tensor_by_rank(init, self._table)
             memory = loop_variable(init)

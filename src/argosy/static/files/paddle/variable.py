@@ -89,6 +89,8 @@ def _flag(fields: dict[str, Node], name: str) -> bool:
 
 def described(variable: Variable) -> dict[str, Any]:
     """The VarDesc of a variable."""
+    if variable.type == RANK_TABLE:
+        return held_by_engine(variable.name, LOD_RANK_TABLE)
     dims = list(variable.shape)
     kind = TENSOR_ARRAY if isinstance(variable, ArrayVariable) else LOD_TENSOR
     out = tensor(variable.name, variable.raw.dtype, dims, kind, variable.lod_level)
@@ -113,5 +115,7 @@ def tensor(
 
 
 def held_by_engine(name: str, kind: int) -> dict[str, Any]:
-    """The VarDesc of a variable that holds what is fed or fetched, or the scopes of a loop."""
-    return {"name": name, "type": {"type": kind}, "persistable": kind != STEP_SCOPES}
+    """The VarDesc of a variable that holds what is fed or fetched, the scopes of a loop or a
+    table of ranks.
+    """
+    return {"name": name, "type": {"type": kind}, "persistable": kind in (FEED_LIST, FETCH_LIST)}
