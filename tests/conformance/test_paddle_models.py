@@ -111,6 +111,32 @@ def test_a_folder_of_paddle_1x_runs(name, tmp_path):
     assert sequences == lengths(name, "1.8.5")
 
 
+# What has parts that Paddle's files of 1.x have no operators for: ``dynamic_decode`` is whole here.
+OWN_FORMAT = {"decoding"}
+LABELS = (np.zeros((6, 1), "int64"), [[2, 3, 1]])
+
+
+@pytest.mark.parametrize("name", sorted(set(model_networks.FLUID) - OWN_FORMAT))
+def test_what_is_recorded_in_fluid_is_written_for_paddle_and_computes_the_same(name, tmp_path):
+    paddle.enable_static()
+    fed, exe = fed_to(name), fluid.Executor(fluid.CPUPlace())
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+        _, fetches = model_networks.FLUID[name](fluid, fluid.layers)
+        exe.run(startup)
+        fluid.io.save_inference_model(str(tmp_path), sorted(fed), fetches, exe, main)
+        whole = {**fed, "labels": LABELS} if name == "roles" else fed  # which only training reads
+        test = main.clone(for_test=True)
+        expected = exe.run(test, feed=whole, fetch_list=fetches, return_numpy=False)
+    assert schema.decoded((tmp_path / "__model__").read_bytes(), "it")["version"]["version"]
+    with fluid.scope_guard(fluid.Scope()):
+        program, feeds, fetches = fluid.io.load_inference_model(str(tmp_path), exe)
+        again = exe.run(program, feed=fed, fetch_list=fetches, return_numpy=False)
+    compare(again, [np.asarray(value) for value in expected])
+    sequences = [value.recursive_sequence_lengths() for value in again]
+    assert sequences == [value.recursive_sequence_lengths() for value in expected]
+
+
 def test_a_loaded_layer_trains_on(tmp_path):
     stored("perceptron", "2.6.2", tmp_path)
     layer = paddle.jit.load(str(tmp_path / "m"))

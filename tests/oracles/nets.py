@@ -12,8 +12,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "goldens"))
 
-import model_networks  # noqa: E402
-import vision_models  # noqa: E402
+import model_networks
+import vision_models
 
 FLUID = list(model_networks.FLUID)
 SMALL = ["perceptron", "pictures", "words", "recurrent", "attention", "shapes", "branches"]

@@ -4,7 +4,8 @@
 
 FOLDER has venvs with real Paddle (1.8.5, 2.6.2, 3.3.1), each in a folder of its own; they are no
 part of this project. Each net is saved by one side, run by the other, and what comes out is
-compared to 1e-5. Prints a row for each net and way that differs, then how many agree.
+compared to 1e-5. Prints a row for each net and way, then how many agree; ``--`` stands before what
+real Paddle cannot save, or not run from its own files either, and is not counted.
 """
 
 from __future__ import annotations
@@ -24,6 +25,19 @@ import nets
 HERE = Path(__file__).resolve().parent
 SECONDS = 900  # for one net on one side
 Results = dict[str, dict[str, str]]  # problems by net and way
+
+# What real Paddle cannot do with its own files either, by version and way.
+_NO_PARAMETERS = ("shapes", "branches")
+_RANK_TABLES = ("translation", "attended", "cases")  # the last ends the process
+BEYOND_PADDLE = {
+    ("2.6.2", "predictor"): (*_NO_PARAMETERS, *_RANK_TABLES),
+    ("2.6.2", "load"): _RANK_TABLES,
+    # 1.8.5 leaves sequences out where it turns rows around, later versions do not
+    ("2.6.2", "program"): ("roles",),
+    ("3.3.1", "program"): ("roles",),
+}
+# What is saved in argosy's own format, with a warning: Paddle has no operators for its parts.
+OWN_FORMAT = ("decoding",)
 
 
 def side(python: Path, what: str, folder: Path, names: list[str]) -> Results:
@@ -66,9 +80,7 @@ def exchange(
             saved = side(giver, "save", folder, group)
             good = [name for name in group if not any(saved[name].values())]
             for name in group:
-                yield from (
-                    (name, way, problem) for way, problem in saved[name].items() if problem
-                )
+                yield from ((name, way, problem) for way, problem in saved[name].items() if problem)
             for name, results in side(taker, "load", folder, good).items():
                 yield from ((name, way, problem) for way, problem in results.items())
             shutil.rmtree(folder, ignore_errors=True)
@@ -112,9 +124,13 @@ def main() -> int:
         for direction, (label, giver, taker, names) in exchanges.items():
             if options.direction not in (direction, "both"):
                 continue
-            chosen = [name for name in names if not wanted or name in wanted]
+            chosen = [name for name in wanted if name in names] if wanted else names
             for net, way, problem in exchange(giver, taker, chosen, options.at_once):
                 column = f"{label}, {way}"
+                is_left_out = way == "save" and (direction == "in" or net in OWN_FORMAT)
+                if problem and (is_left_out or net in BEYOND_PADDLE.get((version, way), ())):
+                    print(f"{column:34} {net:24} --  {problem}", flush=True)
+                    continue
                 every[column] += 1
                 good[column] += not problem
                 mark = f"NO  {problem}" if problem else "ok"

@@ -17,8 +17,8 @@ os.environ.setdefault("GLOG_v", "0")
 
 import numpy as np  # noqa: E402
 
-import nets  # noqa: E402
-import paddle  # noqa: E402
+import nets
+import paddle
 
 warnings.simplefilter("ignore")
 
@@ -28,12 +28,10 @@ TOLERANCE = 1e-5  # of the largest number of an output
 
 
 def flat(values):
-    for value in values if isinstance(values, (list, tuple)) else [values]:
-        if isinstance(value, (list, tuple)):
-            for inner in flat(value):
-                yield inner
-        else:
-            yield value
+    """The tensors of a nested result, in their order."""
+    if not isinstance(values, (list, tuple)):
+        return [values]
+    return [tensor for value in values for tensor in flat(value)]
 
 
 def store(path, arrays, levels):
@@ -90,7 +88,9 @@ def save_fluid(folder, name):
         store(folder / "inputs.npz", arrays, levels)
         program = fluid.io.load_inference_model(str(folder), exe, params_filename="__params__")
         out = run(exe, *program, folder=folder)
-    store(folder / "outputs.npz", dict(enumerate(map(np.array, out))), dict(enumerate(map(lod, out))))
+    store(
+        folder / "outputs.npz", dict(enumerate(map(np.array, out))), dict(enumerate(map(lod, out)))
+    )
 
 
 # -- loading
@@ -124,28 +124,28 @@ def sequences(array, lengths):
 
 def by_program(folder):
     """``load_inference_model`` and an Executor."""
-    if (folder / "__model__").exists():
-        where, names = str(folder), {"params_filename": "__params__"}
-        if not IS_OLD and not IS_ARGOSY:
-            names["model_filename"] = "__model__"
-    else:
-        where, names = str(folder / "m"), {}
-    if IS_OLD or (IS_ARGOSY and names):
-        import paddle.fluid as home
+    is_folder = (folder / "__model__").exists()
+    if IS_OLD or (IS_ARGOSY and is_folder):
+        import paddle.fluid as fluid
 
-        load, scopes = home.io.load_inference_model, home
-    else:
-        home, load, scopes = paddle.static, paddle.static.load_inference_model, paddle.static
-    if not IS_OLD:
-        paddle.enable_static()
+        exe = fluid.Executor(fluid.CPUPlace())
+        with fluid.scope_guard(fluid.Scope()):
+            loaded = fluid.io.load_inference_model(
+                str(folder), exe, params_filename="__params__"
+            )
+            return run(exe, *loaded, folder=folder)
+    static = paddle.static
+    names = {"model_filename": "__model__", "params_filename": "__params__"} if is_folder else {}
+    paddle.enable_static()
     try:
-        exe = home.Executor(paddle.fluid.CPUPlace() if IS_OLD else paddle.CPUPlace())
-        with scopes.scope_guard((home if IS_OLD or not IS_ARGOSY else paddle.static).Scope()
-                                if hasattr(home, "Scope") else paddle.base.core.Scope()):
-            return run(exe, *load(where, exe, **names), folder=folder)
+        exe = static.Executor(paddle.CPUPlace())
+        with static.scope_guard(static.Scope() if IS_ARGOSY else paddle.base.core.Scope()):
+            loaded = static.load_inference_model(
+                str(folder if is_folder else folder / "m"), exe, **names
+            )
+            return run(exe, *loaded, folder=folder)
     finally:
-        if not IS_OLD:
-            paddle.disable_static()
+        paddle.disable_static()
 
 
 def by_layer(folder):
@@ -158,7 +158,11 @@ def by_layer(folder):
 
 def by_predictor(folder):
     old = folder / "__model__"
-    files = (old, folder / "__params__") if old.exists() else (folder / "m.pdmodel", folder / "m.pdiparams")
+    files = (
+        (old, folder / "__params__")
+        if old.exists()
+        else (folder / "m.pdmodel", folder / "m.pdiparams")
+    )
     config = paddle.inference.Config(*map(str, files))
     config.disable_glog_info()
     predictor = paddle.inference.create_predictor(config)
@@ -200,13 +204,18 @@ def load(folder, name):
         ways["predictor"] = by_predictor
         if name in nets.LAYERS:
             ways["layer"] = by_layer
-    return {way: caught(lambda: problem_of(call(folder), folder)) for way, call in ways.items()}  # noqa: B023
+    return {
+        way: caught(lambda: problem_of(call(folder), folder))  # noqa: B023  it is called at once
+        for way, call in ways.items()
+    }
 
 
 def save(folder, name):
     folder.mkdir(parents=True)
     (save_layer if name in nets.LAYERS else save_fluid)(folder, name)
-    is_ours = (folder / ("m.pdmodel" if name in nets.LAYERS else "__model__")).read_bytes()[:6] == b"argosy"
+    is_ours = (folder / ("m.pdmodel" if name in nets.LAYERS else "__model__")).read_bytes()[
+        :6
+    ] == b"argosy"
     return {"save": "written in argosy's own format" if is_ours else ""}
 
 
@@ -215,7 +224,9 @@ def caught(call):
         return call()
     except Exception as error:  # the report has it
         text = [line for line in str(error).strip().splitlines() if line.strip()]
-        return f"{type(error).__name__}: {text[-1] if text and not IS_ARGOSY else ' '.join(text)}"[:300]
+        return f"{type(error).__name__}: {text[-1] if text and not IS_ARGOSY else ' '.join(text)}"[
+            :300
+        ]
 
 
 def main():

@@ -277,7 +277,9 @@ class _Written:
     def _outputs(self) -> dict[str, list[str]]:
         operator, found = self._operator, self._proto
         held = self._space.offsets
-        made = {s: [n for n in names if n not in held] for s, names in operator.output_slots.items()}
+        made = {
+            s: [n for n in names if n not in held] for s, names in operator.output_slots.items()
+        }
         slots = {slot: names for slot, names in made.items() if names}
         unknown = [slot for slot in slots if slot not in found.outputs]
         if unknown:

@@ -34,10 +34,11 @@ def written(operator: Operator, space: Space) -> list[Desc] | None:
 def _variables_before(operator: Operator) -> Iterator[Variable]:
     """The variables that have a value when ``operator`` runs, the first ones first."""
     chain: list[tuple[Any, Operator | None]] = []
-    block, until = operator.block, operator
+    block: Any = operator.block
+    until = operator
     while True:
         chain.append((block, until))
-        parent: Any = block.parent
+        parent = block.parent
         if parent is None:
             break
         until = next(o for o in parent.ops if block in o.sub_blocks)
@@ -123,7 +124,9 @@ def _beam_search(operator: Operator, space: Space) -> list[Desc]:
         "level": scores.lod_level - _num_levels(operator, named["sources"].name),
         **{name: named[name] for name in ("beam_size", "end_id", "is_accumulated")},
     }
-    outputs = dict(zip(("selected_ids", "selected_scores", "parent_idx"), operator.out, strict=False))
+    outputs = dict(
+        zip(("selected_ids", "selected_scores", "parent_idx"), operator.out, strict=False)
+    )
     made = {slot: [ref.name] for slot, ref in outputs.items()}
     return [op_desc("beam_search", inputs, made, attrs, about=operator)]
 

@@ -31,11 +31,23 @@ from argosy.static.record import op_types
 from argosy.static.record.append_op import append_op
 from argosy.static.record.arrays import ArrayVariable
 from argosy.static.record.carry import carry
+from argosy.static.record.ranks import RANK_TABLE
 from argosy.static.record.recorder import program_guard
 from argosy.tensor.engine import unique_name
 
 _DEEPEST_BLOCK = 32  # branches and loops inside of one another
 _MAKE_ARRAYS = ("lod_tensor_to_array",)  # the array that they write is a new one
+# What functions of the face raise where a file gives them what no script would.
+_REFUSALS = (
+    ArgosyError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 
 class UnknownOperators(NotSupported, CheckpointError):
@@ -223,6 +235,10 @@ class _Reading:
         for name in form.reads:
             if block.find_var_recursive(name) is None:
                 raise Misfit(f"reads {name!r:.80}, which is no variable of the program")
+        for name in form.inputs.get("RankTable", []):
+            table = block.find_var_recursive(name)
+            if table is None or table.type != RANK_TABLE:
+                raise Misfit(f"has {name!r:.80}, which is no table of ranks")
 
     def _record(self, form: OpForm, block: Block) -> None:
         """Add an operator by what records those of its type that scripts append."""
@@ -252,8 +268,8 @@ class _Reading:
                 self._program.in_block(block.idx),
             ):
                 yield
-        except (ArgosyError, ValueError, TypeError, KeyError, IndexError) as error:
-            raise Misfit(str(error)) from error
+        except _REFUSALS as error:
+            raise Misfit(str(error) or type(error).__name__) from error
 
     @contextlib.contextmanager
     def _naming(self) -> Iterator[None]:

@@ -136,31 +136,28 @@ def _gru(
 
 @define("lod_rank_table")
 def _rank_table(X: Any, level: int = 0) -> Any:
-    return ranks.rank_table(X, level)
-
-
-@define("max_sequence_len")
-def _longest(RankTable: Any) -> Any:
-    return ranks.longest(_table(RankTable))
+    return ranks.rank_table(X, _count("level", level))
 
 
 @define("shrink_rnn_memory")
 def _shrunk(X: Any, I: Any, RankTable: Any) -> Any:
-    return ranks.shrunk(X, I, _table(RankTable))
+    return ranks.shrunk(X, I, RankTable)
 
 
 @define("reorder_lod_tensor_by_rank")
 def _reordered(X: Any, RankTable: Any) -> Any:
-    return ranks.reordered(X, _table(RankTable))
+    return ranks.reordered(X, RankTable)
 
 
 @define("split_lod_tensor", outputs=("OutTrue", "OutFalse"))
 def _divided(X: Any, Mask: Any, level: int = 0) -> Any:
-    return ranks.divided(X, _mask(Mask), level)
+    return ranks.divided(X, _mask(Mask), _count("level", level))
 
 
 @define("merge_lod_tensor", "merge_lod_tensor_infer")
 def _merged(X: Any, Mask: Any, InTrue: Any, InFalse: Any, level: int = 0) -> Any:
+    if level:
+        raise UsageError(f"has level={level}, which is not supported")
     return ranks.merged(InTrue, InFalse, _mask(Mask))
 
 
@@ -179,9 +176,8 @@ def _beam_search(
     ids: Any = None,
     is_accumulated: bool = True,
 ) -> Any:
-    return ranks.best_beams(
-        pre_ids, pre_scores, ids, scores, level, beam_size, end_id, is_accumulated
-    )
+    sizes = _count("level", level), _count("beam_size", beam_size), _count("end_id", end_id)
+    return ranks.best_beams(pre_ids, pre_scores, ids, scores, *sizes, bool(is_accumulated))
 
 
 @define("rnn_memory_helper")
@@ -189,10 +185,10 @@ def _memory(X: Any, dtype: int = 5) -> Any:
     return assign(X)
 
 
-def _table(variable: Any) -> Any:
-    if variable.type != ranks.RANK_TABLE:
-        raise UsageError(f"{variable.name!r} is no table of ranks")
-    return variable
+def _count(name: str, value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise UsageError(f"has {name}={value!r:.60}, which must be a number from 0 on")
+    return value
 
 
 def _mask(variable: Any) -> Any:
@@ -219,12 +215,12 @@ def _length(X: Any) -> Any:
 
 @define("lod_tensor_to_array")
 def _steps(X: Any, RankTable: Any) -> Any:
-    return ranks.steps(X, _table(RankTable))
+    return ranks.steps(X, RankTable)
 
 
 @define("array_to_lod_tensor")
 def _sequences(X: Any, RankTable: Any) -> Any:
-    return arrays.record_sequences(_array(X), _table(RankTable))
+    return arrays.record_sequences(_array(X), RankTable)
 
 
 @define("tensor_array_to_tensor", outputs=("Out", "OutIndex"))
@@ -234,7 +230,8 @@ def _joined(X: Any, axis: int = 0, use_stack: bool = False) -> Any:
 
 @define("beam_search_decode", outputs=("SentenceIds", "SentenceScores"))
 def _backtrace(Ids: Any, Scores: Any, beam_size: int, end_id: int) -> Any:
-    return arrays.record_backtrace(_array(Ids), _array(Scores), beam_size, end_id)
+    sizes = _count("beam_size", beam_size), _count("end_id", end_id)
+    return arrays.record_backtrace(_array(Ids), _array(Scores), *sizes)
 
 
 def _array(variable: Any) -> Any:
