@@ -14,7 +14,8 @@ ONLY ?=
 USAGE ?= $(SHARED)/api_usage_wide.tsv
 FOLDERS ?=
 
-.PHONY: demo test faults torch_backend clusters check bench conformance scripts names packages nightly manifests clean
+.PHONY: demo test faults torch_backend clusters check bench conformance oracles scripts names
+.PHONY: packages nightly manifests clean
 
 # argosy, then argosy-paddle, by which `import paddle` is argosy: at once, pip would look for the
 # argosy that the second needs in its index
@@ -84,6 +85,12 @@ bench: $(INSTALLED)
 
 conformance: $(INSTALLED)
 	$(BIN)/python tests/compatibility.py tests --shared $(SHARED) --mirror $(MIRROR) --only '$(ONLY)'
+
+# Inference models exchanged with real Paddle, whose venvs (1.8.5, 2.6.2, 3.3.1) are in the folder
+# ORACLES; ONLY names some nets
+ORACLES ?= ../oracles
+oracles: $(INSTALLED)
+	$(BIN)/python tests/oracles/run.py $(ORACLES) --only '$(ONLY)'
 
 scripts: $(INSTALLED)
 	$(BIN)/python tests/compatibility.py scripts --shared $(SHARED) --mirror $(MIRROR) --only '$(ONLY)'

@@ -1,7 +1,7 @@
 """Store files that real Paddle writes for the networks of ``model_networks``, with inputs and what
 Paddle computes of them: 2.6.2 by ``jit.save``, 1.8.5 as folders.
 
-PATH_TO_PADDLE_VENV/bin/python tests/goldens/make_models.py
+PATH_TO_PADDLE_VENV/bin/python tests/goldens/make_models.py [NAME ...]
 """
 
 import os
@@ -53,6 +53,8 @@ def shortened(data):
 def make_layers():
     paddle.seed(1)
     for name, (net, specs, inputs) in model_networks.layers(paddle).items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         net.eval()
         given = [
             paddle.static.InputSpec(shape, dtype, f"x{i}") for i, (shape, dtype) in enumerate(specs)
@@ -80,6 +82,8 @@ def make_fluid():
     import paddle.fluid as fluid
 
     for name, build in model_networks.FLUID.items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         main, startup = fluid.Program(), fluid.Program()
         main.random_seed = startup.random_seed = 3
         place = fluid.CPUPlace()
@@ -88,7 +92,7 @@ def make_fluid():
             feed, fetches = build(fluid, fluid.layers)
             exe.run(startup)
             fed = {
-                key: fluid.create_lod_tensor(value[0], [value[1]], place)
+                key: fluid.create_lod_tensor(value[0], list(value[1:]), place)
                 if isinstance(value, tuple)
                 else value
                 for key, value in feed.items()
@@ -97,11 +101,15 @@ def make_fluid():
                 names = sorted(feed)
                 fluid.io.save_inference_model(folder, names, fetches, exe, main)
                 program, _, targets = fluid.io.load_inference_model(folder, exe)
-                out = exe.run(program, feed=fed, fetch_list=targets)
-                files = {path.name: content(path) for path in Path(folder).iterdir()}
+                out = exe.run(program, feed=fed, fetch_list=targets, return_numpy=False)
+                found = [path for path in Path(folder).rglob("*") if path.is_file()]
+                files = {str(path.relative_to(folder)): content(path) for path in found}
                 data = (Path(folder) / "__model__").read_bytes()
                 files["__model__"] = shortened(data)
-        values = {f"out{i}": value for i, value in enumerate(out)}
+        values = {f"out{i}": np.array(value) for i, value in enumerate(out)}
+        for i, value in enumerate(out):
+            for level, lengths in enumerate(value.recursive_sequence_lengths()):
+                values[f"lengths{i}.{level}"] = np.array(lengths)
         stored(name, **{f"file:{k}": v for k, v in files.items()}, **values)
 
 

@@ -3,7 +3,7 @@
 
 A network of ``LAYERS`` is a Layer with the specs of its inputs and examples of them; one of
 ``FLUID`` is a function that records it and returns what is fed, and what is fetched. Sequences are
-(rows, lengths).
+(rows, lengths), or (rows, lengths of the outer sequences, lengths of the inner).
 """
 
 import numpy as np
@@ -129,6 +129,155 @@ def _loop(fluid, L):
     return {"x": _rows(2, 4)}, [L.array_read(array, i)]
 
 
+def _summary(fluid, L):
+    words = L.data("source", [1], dtype="int64", lod_level=1)
+    rows = L.embedding(words, [11, 4], param_attr=fluid.ParamAttr(name="source_words"))
+    hidden, _ = L.dynamic_lstm(L.fc(rows, 12, act="tanh"), 12)
+    return {"source": (_ids(6, 1), [2, 3, 1])}, hidden
+
+
+def _translation(fluid, L):
+    """What the book's chapter on translation trains: a step for each word of the target."""
+    fed, hidden = _summary(fluid, L)
+    words = L.data("target", [1], dtype="int64", lod_level=1)
+    rows, context = L.embedding(words, [11, 4]), L.sequence_last_step(hidden)
+    rnn = L.DynamicRNN()
+    with rnn.block():
+        word, before = rnn.step_input(rows), rnn.memory(init=context)
+        state = L.fc([word, before], 3, act="tanh")
+        rnn.update_memory(before, state)
+        rnn.output(L.fc(state, 11, act="softmax"))
+    return dict(fed, target=(_ids(7, 1), [2, 1, 4])), [rnn()]
+
+
+def _attended(fluid, L):
+    """A decoder that looks at all words of its source in each step."""
+    fed, hidden = _summary(fluid, L)
+    words = L.data("target", [1], dtype="int64", lod_level=1)
+    rows, first = L.embedding(words, [11, 4]), L.sequence_first_step(hidden)
+    rnn = L.DynamicRNN()
+    with rnn.block():
+        word, source = rnn.step_input(rows), rnn.static_input(hidden)
+        before = rnn.memory(init=first, need_reorder=True)
+        count = rnn.memory(shape=[1], value=1.0)
+        weights = L.sequence_softmax(L.fc([source, L.sequence_expand(before, source)], 1))
+        seen = L.sequence_pool(L.elementwise_mul(source, weights, axis=0), "sum")
+        state = L.fc([word, seen, before, count], 3, act="tanh")
+        rnn.update_memory(before, state)
+        rnn.update_memory(count, L.scale(count, 0.5))
+        rnn.output(state, L.reduce_sum(seen, 1, keep_dim=True))
+    last, sums = rnn()
+    return dict(fed, target=(_ids(7, 1), [2, 1, 4])), [L.sequence_pool(last, "last"), sums]
+
+
+def _beams(fluid, L, width=2, end=4):
+    """How the book's chapter translates: a search with beams, in a loop over arrays."""
+    fed, hidden = _summary(fluid, L)
+    count = L.zeros([1], "int64", force_cpu=True)
+    most = L.fill_constant([1], "int64", 5)
+    states = L.array_write(L.sequence_last_step(hidden), count)
+    first = L.data("first", [1], dtype="int64", lod_level=2)
+    marks = L.data("marks", [1], dtype="float32", lod_level=2)
+    ids, scores = L.create_array("int64"), L.create_array("float32")
+    L.array_write(first, count, array=ids)
+    L.array_write(marks, count, array=scores)
+    goes_on = L.less_than(count, most)
+    loop = L.While(goes_on)
+    with loop.block():
+        word, score = L.array_read(ids, count), L.array_read(scores, count)
+        before = L.sequence_expand(L.array_read(states, count), score)
+        rows = L.embedding(word, [11, 4], param_attr=fluid.ParamAttr(name="target_words"))
+        state = L.fc([before, rows], 3, act="tanh")
+        chances = L.fc(L.lod_reset(state, score), 11, act="softmax")
+        best, places = L.topk(chances, 4)
+        total = L.elementwise_add(L.log(best), L.reshape(score, [-1]), axis=0)
+        chosen, totals = L.beam_search(word, score, places, total, width, end, level=0)
+        L.increment(count, value=1, in_place=True)
+        L.array_write(state, count, array=states)
+        L.array_write(chosen, count, array=ids)
+        L.array_write(totals, count, array=scores)
+        L.logical_and(L.less_than(count, most), L.logical_not(L.is_empty(chosen)), out=goes_on)
+    found, values = L.beam_search_decode(ids, scores, width, end)
+    ones = [[1, 1, 1], [1, 1, 1]]
+    starts = np.full((3, 1), 2, "int64"), np.zeros((3, 1), "float32")
+    return dict(fed, first=(starts[0],) + tuple(ones), marks=(starts[1],) + tuple(ones)), [
+        found,
+        values,
+    ]
+
+
+def _cells(fluid, L):
+    """The chapter's later form: cells that ``rnn`` runs over padded words."""
+    words = L.data("words", [3], dtype="int64")
+    sizes = L.data("sizes", [1], dtype="int64", append_batch_size=True)
+    rows = fluid.embedding(words, [11, 4])
+    outputs, last = L.rnn(L.GRUCell(3), rows, sequence_length=L.reshape(sizes, [-1]))
+    back, _ = L.rnn(L.GRUCell(3, name="back"), rows, is_reverse=True)
+    return {"words": _ids(2, 3), "sizes": np.array([[2], [3]], "int64")}, [outputs, last, back]
+
+
+def _decoding(fluid, L):
+    """The same, with ``dynamic_decode``."""
+    state = L.data("state", [3])
+    cell = L.GRUCell(3)
+
+    def rows(ids):
+        return fluid.embedding(ids, [11, 4], param_attr=fluid.ParamAttr(name="decoded_words"))
+
+    def scores(x):
+        return L.fc(x, 11, num_flatten_dims=len(x.shape) - 1, bias_attr=False)
+
+    decoder = L.BeamSearchDecoder(cell, 2, 1, 2, embedding_fn=rows, output_fn=scores)
+    outputs, _ = L.dynamic_decode(decoder, inits=state, max_step_num=4)
+    return {"state": _rows(2, 3)}, [outputs]
+
+
+def _fork(fluid, L):
+    """Rows that a condition divides."""
+    x = L.data("x", [3])
+    large = L.greater_than(L.reduce_sum(x, 1, keep_dim=True), L.fill_constant([1], "float32", 1.4))
+    fork = L.IfElse(large)
+    with fork.true_block():
+        rows = fork.input(x)
+        fork.output(L.fc(rows, 2, act="relu"), L.scale(rows, 10.0))
+    with fork.false_block():
+        rows = fork.input(x)
+        fork.output(L.fc(rows, 2, act="tanh"), L.scale(rows, -1.0))
+    return {"x": _rows(5, 3)}, list(fork())
+
+
+def _steps(fluid, L):
+    """A step for each entry of the first dimension."""
+    x, start = L.data("x", [4, 2, 3], append_batch_size=False), L.data("start", [2])
+    rnn = L.StaticRNN()
+    with rnn.step():
+        entry = rnn.step_input(x)
+        before, total = rnn.memory(init=start), rnn.memory(shape=[-1, 3], batch_ref=entry)
+        state = L.fc([entry, before], 2, act="tanh")
+        new = L.elementwise_add(total, entry)
+        rnn.update_memory(before, state)
+        rnn.update_memory(total, new)
+        rnn.step_output(state)
+        rnn.step_output(new)
+    states, totals = rnn()
+    return {"x": _rows(4, 2, 3), "start": _rows(2, 2)}, [states, L.reduce_sum(totals, 0)]
+
+
+def _cases(fluid, L):
+    """Branches that give values, and cases that write one."""
+    x = L.data("x", [3])
+    mean = L.reduce_mean(x)
+    half = L.fill_constant([1], "float32", 0.45)
+    chosen = L.cond(L.less_than(mean, half), lambda: L.scale(x, 2.0), lambda: L.fc(x, 3))
+    rate = L.fill_constant([1], "float32", 0.0)
+    with L.Switch() as switch:
+        with switch.case(L.less_than(half, mean)):
+            L.assign(half, rate)
+        with switch.default():
+            L.assign(L.fill_constant([1], "float32", 7.0), rate)
+    return {"x": _rows(5, 3)}, [chosen, rate]
+
+
 FLUID = {
     "line": _line,
     "digits": _digits,
@@ -136,4 +285,12 @@ FLUID = {
     "sentiment": _sentiment,
     "roles": _roles,
     "loop": _loop,
+    "translation": _translation,
+    "attended": _attended,
+    "beams": _beams,
+    "cells": _cells,
+    "decoding": _decoding,
+    "fork": _fork,
+    "steps": _steps,
+    "cases": _cases,
 }

@@ -12,7 +12,7 @@ from argosy.ops.array.initialization import fill_constant
 from argosy.ops.losses import detection as ops
 from argosy.static import Executor, Program, program_guard
 from argosy.static.ir.variable import Variable
-from argosy.static.nn.sequence_lod import possible_levels
+from argosy.static.record.levels import possible_levels
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import apply, unique_name
 

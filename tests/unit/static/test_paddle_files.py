@@ -19,6 +19,10 @@ from argosy.static.files.paddle.wire import Malformed
 MODELS = Path(__file__).resolve().parents[2] / "goldens" / "data" / "models"
 
 
+# tables of ranks, beams, rows that are divided, steps
+STEPPED = ["translation_1.8.5", "beams_1.8.5", "fork_1.8.5", "steps_1.8.5"]
+
+
 def golden(name) -> bytes:
     with np.load(MODELS / f"{name}.npz") as data:
         key = "file:m.pdmodel" if "file:m.pdmodel" in data.files else "file:__model__"
@@ -167,6 +171,187 @@ def test_parts_that_do_not_fit_are_refused(ops, more, problem):
         loaded(program(ops, more=more))
 
 
+def array(name, dims=(2,)):
+    kind = {"type": 13, "tensor_array": {"tensor": {"data_type": 5, "dims": list(dims)}}}
+    return {"name": name, "type": kind}
+
+
+def table(name):
+    return {"name": name, "type": {"type": 12}}
+
+
+STEPS = [
+    tensor("x"),
+    tensor("y"),
+    tensor("mask", [2, 1], 0),
+    tensor("i", [1], 3),
+    array("many"),
+    table("ranks"),
+]
+
+
+def number(name, value):
+    return {"name": name, "type": 0, "i": value}
+
+
+@pytest.mark.parametrize(
+    ("operator", "problem"),
+    [
+        (op("lod_rank_table", [("X", ["x"])], [("Out", ["ranks"])]), "has a lod_level of 0"),
+        (op("lod_rank_table", [("X", ["x"])], [], [number("level", -1)]), "level=-1"),
+        (op("max_sequence_len", [("RankTable", ["x"])], [("Out", ["i"])]), "no table of ranks"),
+        (
+            op(
+                "shrink_rnn_memory",
+                [("X", ["x"]), ("I", ["i"]), ("RankTable", ["y"])],
+                [("Out", ["y"])],
+            ),
+            "no table of ranks",
+        ),
+        (
+            op("lod_tensor_to_array", [("X", ["x"]), ("RankTable", ["ranks"])], [("Out", ["many"])]),
+            "lod_level of 0",
+        ),
+        (
+            op("array_to_lod_tensor", [("X", ["x"]), ("RankTable", ["ranks"])], [("Out", ["y"])]),
+            "'x' is no array",
+        ),
+        (op("write_to_array", [("X", ["x"]), ("I", ["i"])], [("Out", ["y"])]), "'y', which is no"),
+        (op("write_to_array", [("X", ["x"]), ("I", ["x"])], [("Out", ["many"])]), "i must be an"),
+        (op("read_from_array", [("X", ["x"]), ("I", ["i"])], [("Out", ["y"])]), "'x' is no array"),
+        (op("read_from_array", [("X", ["many", "many"]), ("I", ["i"])], [("Out", ["y"])]), "array"),
+        (
+            op(
+                "split_lod_tensor",
+                [("X", ["x"]), ("Mask", ["x"])],
+                [("OutTrue", ["y"]), ("OutFalse", ["y"])],
+            ),
+            "mask 'x' is float32",
+        ),
+        (
+            op(
+                "split_lod_tensor",
+                [("X", ["x"]), ("Mask", ["mask"])],
+                [("OutTrue", ["y"]), ("OutFalse", ["y"])],
+                [number("level", -1)],
+            ),
+            "level=-1",
+        ),
+        (
+            op(
+                "merge_lod_tensor",
+                [("X", ["x"]), ("Mask", ["i"]), ("InTrue", ["x"]), ("InFalse", ["y"])],
+                [("Out", ["y"])],
+            ),
+            "mask 'i' is int64",
+        ),
+        (
+            op(
+                "beam_search",
+                [("pre_ids", ["i"]), ("pre_scores", ["x"]), ("scores", ["x"])],
+                [("selected_ids", ["i"])],
+                [number("level", 0), number("beam_size", -2), number("end_id", 0)],
+            ),
+            "beam_size=-2",
+        ),
+        (
+            op(
+                "beam_search",
+                [("pre_ids", ["i"]), ("pre_scores", ["x"]), ("scores", ["x"])],
+                [("selected_ids", ["i"])],
+                [number("level", 0), number("beam_size", 2), number("end_id", 0)],
+            ),
+            "lod_level above 0",
+        ),
+        (
+            op(
+                "beam_search_decode",
+                [("Ids", ["x"]), ("Scores", ["many"])],
+                [("SentenceIds", ["i"])],
+                [number("beam_size", 2), number("end_id", 0)],
+            ),
+            "'x' is no array",
+        ),
+        (op("select_output", [("X", ["x"]), ("Mask", ["i"])], [("Out", ["y"])]), "among two"),
+    ],
+)
+@pytest.mark.attack("steps, beams and arrays of a model file with variables of other kinds")
+def test_steps_of_other_kinds_are_refused(operator, problem):
+    with pytest.raises(NotSupported, match=problem):
+        loaded(program([operator], STEPS))
+
+
+def step_of(inputs=("x",), starts=("y",), outputs=("y",), before=("old",), after=("new",), **more):
+    """A program with a recurrence whose block adds a state to its input."""
+    attrs = [
+        {"name": "sub_block", "type": 8, "block_idx": 1},
+        {"name": "ex_states", "type": 5, "strings": list(before)},
+        {"name": "states", "type": 5, "strings": list(after)},
+        {"name": "reverse", "type": 6, "b": more.get("reverse", False)},
+    ]
+    slots = [("inputs", list(inputs)), ("initial_states", list(starts))]
+    recurrent = op("recurrent", slots, [("outputs", list(outputs))], attrs)
+    inner = op("elementwise_add", [("X", ["x"]), ("Y", ["old"])], [("Out", ["new"])])
+    copied = op("assign", [("X", ["new"])], [("Out", ["y"])])
+    names = [tensor(name, []) for name in ("x", "y", "old", "new")]
+    block = {"idx": 1, "parent_idx": 0, "vars": names, "ops": [inner, copied]}
+    outer = [tensor("x", [3]), tensor("start", []), tensor("y", [3]), array("many")]
+    return program([recurrent], outer, [block])
+
+
+def test_a_recurrence_runs_with_names_that_its_block_has_too():
+    paddle.enable_static()
+    try:
+        again = loaded(step_of(starts=["start"]))
+        feed = {"x": np.array([1, 2, 3], "float32"), "start": np.float32(10).reshape([])}
+        [out] = paddle.static.Executor().run(again, feed=feed, fetch_list=["y"])
+    finally:
+        paddle.disable_static()
+    assert out.tolist() == [11.0, 13.0, 16.0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"after": ["new", "new"]}, "1 ex_states and 2 states"),
+        ({"before": ["nobody"]}, "'nobody', which is no variable"),
+        ({"after": ["many"]}, "'many', which is no variable"),
+        ({"after": ["start"]}, "'start', which is no variable of its block"),
+        ({"inputs": []}, "must have an input"),
+        ({"outputs": []}, "must have an input and an output"),
+        ({"inputs": ["many"]}, "'many', which is no variable"),
+        ({"reverse": True}, "reverse=True"),
+    ],
+)
+@pytest.mark.attack("a recurrence of a model file whose states do not fit")
+def test_a_recurrence_that_does_not_fit_is_refused(changed, problem):
+    with pytest.raises(NotSupported, match=problem):
+        loaded(step_of(**{"starts": ["start"], **changed}))
+
+
+@pytest.mark.attack("a model file that writes far behind the end of an array")
+def test_an_array_has_no_wide_gap():
+    far = [
+        {"name": "shape", "type": 11, "longs": [1]},
+        {"name": "dtype", "type": 0, "i": 3},
+        {"name": "value", "type": 1, "f": float(1 << 40)},
+    ]
+    ops = [
+        op("fill_constant", [], [("Out", ["i"])], far),
+        op("write_to_array", [("X", ["x"]), ("I", ["i"])], [("Out", ["many"])]),
+        op("lod_array_length", [("X", ["many"])], [("Out", ["count"])]),
+    ]
+    paddle.enable_static()
+    try:
+        again = loaded(program(ops, [*STEPS, tensor("count", [1], 3)]))
+        with pytest.raises(ArgosyError, match="behind the end"):
+            paddle.static.Executor().run(
+                again, feed={"x": np.ones(2, "float32")}, fetch_list=["count"]
+            )
+    finally:
+        paddle.disable_static()
+
+
 @pytest.mark.attack("a model file of Paddle's format with a block inside of itself many times")
 def test_blocks_nest_only_so_deep():
     blocks = [{"idx": i, "parent_idx": i - 1, "vars": [], "ops": []} for i in range(1, 60)]
@@ -207,7 +392,7 @@ def test_a_file_cut_short_anywhere_is_refused_or_a_shorter_program(tmp_path, mon
 
 
 @pytest.mark.attack("a model file of Paddle's format with flipped bits and foreign bytes")
-@pytest.mark.parametrize("name", ["pictures_2.6.2", "branches_2.6.2", "clicks_1.8.5"])
+@pytest.mark.parametrize("name", ["pictures_2.6.2", "branches_2.6.2", "clicks_1.8.5", *STEPPED])
 def test_damaged_bytes_are_refused_or_a_program(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data, chance = golden(name), random.Random(7)
@@ -223,7 +408,7 @@ def test_damaged_bytes_are_refused_or_a_program(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.attack("a model file of Paddle's format whose values were exchanged")
-@pytest.mark.parametrize("name", ["words_2.6.2", "branches_2.6.2", "loop_1.8.5"])
+@pytest.mark.parametrize("name", ["words_2.6.2", "branches_2.6.2", "loop_1.8.5", *STEPPED])
 def test_exchanged_values_are_refused_or_a_program(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     base, chance = schema.decoded(golden(name), "it"), random.Random(3)

@@ -6,13 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.foundation.errors import DtypeError, UsageError
-from argosy.ops.sequences import beam as ops
-from argosy.ops.sequences import rank
+from argosy.foundation.errors import DtypeError
 from argosy.static.ir.variable import Variable
-from argosy.static.nn.sequence_lod import lod_variables
 from argosy.static.record.arrays import ArrayVariable, record_backtrace
-from argosy.tensor.engine import apply
+from argosy.static.record.ranks import best_beams
 
 
 def beam_search(
@@ -43,18 +40,8 @@ def beam_search(
         is_float = value.raw.is_floating_point()
         if is_float is argument.endswith("ids"):
             raise DtypeError(f"beam_search: {argument} cannot be {value.dtype}")
-    levels = lod_variables(scores)[level:]
-    if not levels:
-        raise UsageError(
-            f"beam_search: scores must have a lod_level above {level}, but {scores.name!r} has "
-            f"{scores.lod_level}"
-        )
-    sources = apply(rank.absolute_offsets, levels)
-    options = int(beam_size), int(end_id), bool(is_accumulated)
-    chosen, totals, parents, offsets = apply(
-        ops.beam_search, pre_ids, pre_scores, ids, scores, sources, *options
-    )
-    chosen.lod_names = totals.lod_names = (sources.name, offsets.name)
+    options = int(level), int(beam_size), int(end_id), bool(is_accumulated)
+    chosen, totals, parents = best_beams(pre_ids, pre_scores, ids, scores, *options)
     return (chosen, totals, parents) if return_parent_idx else (chosen, totals)
 
 

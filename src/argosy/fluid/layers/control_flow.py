@@ -12,9 +12,10 @@ import torch
 
 from argosy import tensor as T
 from argosy.fluid.dygraph.tracer import begin_recording, is_static
-from argosy.fluid.table import define
+from argosy.fluid.table import define, filled
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, OutOfRange, ProgramError, UsageError
+from argosy.ops.fluid import reduction as reduction_ops
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import leaves
 from argosy.static.ir.sub_blocks import Traffic
@@ -25,7 +26,8 @@ from argosy.static.record.arrays import ArrayVariable, record_array, record_stac
 from argosy.static.record.control import Branches, loop_variable, record_loop, sub_block
 from argosy.static.record.recorder import recorder
 from argosy.static.record.reinfer import settle
-from argosy.tensor.engine import Tensor
+from argosy.static.record.stepping import record_turns
+from argosy.tensor.engine import Tensor, apply
 
 if TYPE_CHECKING:  # the names of the table
 
@@ -42,12 +44,18 @@ Print(input, first_n=-1, message=None, summarize=20, print_tensor_name=True,
 equal(x, y, cond=None) -> tensor.equal(x, y), into cond
 greater_equal(x, y, cond=None) -> tensor.greater_equal(x, y), into cond
 greater_than(x, y, cond=None) -> tensor.greater_than(x, y), into cond
-is_empty(x, cond=None) -> tensor.is_empty(x), as [1], into cond
 less_equal(x, y, cond=None) -> tensor.less_equal(x, y), into cond
 less_than(x, y, force_cpu=None, cond=None) -> tensor.less_than(x, y), into cond
 not_equal(x, y, cond=None) -> tensor.not_equal(x, y), into cond
 """,
 )
+
+
+def is_empty(x: Any, cond: Any = None) -> Any:
+    """Whether ``x`` has no element, as a tensor of shape [1]; ``cond`` is filled with it if
+    given.
+    """
+    return filled(apply(reduction_ops.is_empty, x), cond)
 
 
 def increment(x: Any, value: float = 1.0, in_place: bool = True) -> Any:
@@ -298,14 +306,8 @@ class StaticRNN:
             with sub_block() as block:
                 yield
                 pairs = self._checked_updates()
-                following = self._index + 1
-                again = following < self._count()
                 settle(block, pairs)
-            condition = self._index < self._count()
-            pairs += [(self._index, following), (condition, again)]
-            record_loop(
-                block, condition, [target for target, _ in pairs], [result for _, result in pairs]
-            )
+            record_turns(block, self._index, self._count, pairs)
         finally:
             self._parent = None
         self._outputs = [record_stack(array, self._length) for array in self._arrays]
@@ -359,7 +361,9 @@ class StaticRNN:
                     )
                 source = self._sources.get(batch_ref.name, batch_ref)
                 extents: list[Any] = list(shape)
-                extents[init_batch_dim_idx] = T.shape(source)[ref_batch_dim_idx]
+                place = ref_batch_dim_idx
+                # with an axis: 1.x, which reads what is saved of this, knows no number without
+                extents[init_batch_dim_idx] = T.shape(source)[place : place + 1]
                 init = T.full(extents, init_value, batch_ref.dtype)
             memory = loop_variable(init)
         self._updates[memory.name] = (memory, None)

@@ -11,7 +11,8 @@ from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops.sequences import crf as ops
 from argosy.static.nn.layer import layer_call
-from argosy.static.nn.sequence_lod import lod_variables, with_sequences
+from argosy.static.nn.sequence_lod import with_sequences
+from argosy.static.record.levels import lod_variables
 from argosy.static.record.recorder import default_main_program
 from argosy.tensor.engine import Tensor, apply
 

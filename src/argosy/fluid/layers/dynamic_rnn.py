@@ -20,9 +20,10 @@ from argosy.foundation.errors import DtypeError, ProgramError, UsageError
 from argosy.static.ir.block import Block
 from argosy.static.ir.variable import Variable
 from argosy.static.record.arrays import ArrayVariable, record_array, record_read, record_write
-from argosy.static.record.control import loop_variable, record_loop, sub_block
+from argosy.static.record.control import loop_variable, sub_block
 from argosy.static.record.recorder import recorder
 from argosy.static.record.reinfer import settle
+from argosy.static.record.stepping import record_turns
 
 
 class CalledTooEarly(ProgramError, RuntimeError):
@@ -74,13 +75,8 @@ class DynamicRNN:
             with sub_block() as block:
                 yield
                 pairs = self._checked_updates()
-                following = self._index + 1
-                again = following < max_sequence_len(self._table)
                 settle(block, pairs)
-            condition = self._index < max_sequence_len(self._table)
-            pairs += [(self._index, following), (condition, again)]
-            targets, results = zip(*pairs, strict=True)
-            record_loop(block, condition, list(targets), list(results))
+            record_turns(block, self._index, lambda: max_sequence_len(self._table), pairs)
         finally:
             self._parent = None
         self._outputs = [array_to_lod_tensor(array, self._table) for array in self._arrays]
@@ -154,7 +150,7 @@ class DynamicRNN:
         with parent.program.in_block(parent.idx):
             if init is None:
                 first = record_read(self._first, T.zeros([1], "int64"))
-                init = T.full([T.shape(first)[0], *(shape or [])], value, dtype)
+                init = T.full([T.shape(first)[0:1], *(shape or [])], value, dtype)
             elif need_reorder:
                 init = reorder_lod_tensor_by_rank(init, self._table)
             memory = loop_variable(init)

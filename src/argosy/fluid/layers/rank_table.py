@@ -6,34 +6,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.fluid.core import VarDesc
 from argosy.foundation.errors import DtypeError, UsageError
-from argosy.ops.sequences import rank as ops
 from argosy.static.ir.variable import Variable
-from argosy.static.nn.sequence_lod import possible_levels
-from argosy.static.record import arrays
-from argosy.tensor.engine import apply
+from argosy.static.record import arrays, ranks
 
 
 def lod_rank_table(x: Any, level: int = 0) -> Any:
     """The sequences of ``x`` on ``level`` by length, longest first."""
     [x] = x if isinstance(x, (list, tuple)) and len(x) == 1 else [x]
-    variable = _require("lod_rank_table", "x", x)
-    levels = possible_levels(variable)
-    if not 0 <= level < len(levels):
-        raise UsageError(
-            f"lod_rank_table: level={level}, but {variable.name!r} has a lod_level of {len(levels)}"
-        )
-    table = apply(ops.lod_rank_table, levels[level])
-    # What has an array's steps put together again is sequences as those that were ranked.
-    table.lod_names = tuple(v.name for v in levels[: level + 1])
-    table.type = VarDesc.VarType.LOD_RANK_TABLE
-    return table
+    return ranks.rank_table(_require("lod_rank_table", "x", x), level)
 
 
 def max_sequence_len(rank_table: Any) -> Any:
     """The length of the longest sequence."""
-    return apply(ops.max_sequence_len, _require("max_sequence_len", "rank_table", rank_table))
+    return ranks.longest(_require("max_sequence_len", "rank_table", rank_table))
 
 
 def lod_tensor_to_array(x: Any, table: Any) -> Any:
@@ -42,15 +28,8 @@ def lod_tensor_to_array(x: Any, table: Any) -> Any:
     variables = []
     for item in x if isinstance(x, (list, tuple)) else [x]:
         variables.append(_require(call, "x", item))
-    _require(call, "table", table)
     [variable] = variables
-    levels = possible_levels(variable)[table.lod_level - 1 :]
-    if not levels:
-        raise UsageError(
-            f"{call}: the table has sequences of level {table.lod_level - 1}, but "
-            f"{variable.name!r} has a lod_level of {variable.lod_level}"
-        )
-    return arrays.record_steps(variable, levels, table)
+    return ranks.steps(variable, _require(call, "table", table))
 
 
 def array_to_lod_tensor(x: Any, table: Any) -> Any:
@@ -67,7 +46,7 @@ def shrink_memory(x: Any, i: Any, table: Any) -> Any:
     """Those rows, or sequences, of ``x`` whose sequences of ``table`` have a step ``i``."""
     for argument, value in (("x", x), ("i", i), ("table", table)):
         _require("shrink_memory", argument, value)
-    return _with_levels(*apply(ops.shrink_rnn_memory, x, possible_levels(x), i, table))
+    return ranks.shrunk(x, i, table)
 
 
 def reorder_lod_tensor_by_rank(x: Any, rank_table: Any) -> Any:
@@ -75,11 +54,9 @@ def reorder_lod_tensor_by_rank(x: Any, rank_table: Any) -> Any:
     call = "reorder_lod_tensor_by_rank"
     variable = _require(call, "x", x)
     table = _require(call, "rank_table", rank_table)
-    if table.type != VarDesc.VarType.LOD_RANK_TABLE:
+    if table.type != ranks.RANK_TABLE:
         raise DtypeError(f"{call}: rank_table must be made by lod_rank_table, not {table!r}")
-    return _with_levels(
-        *apply(ops.reorder_lod_tensor_by_rank, variable, possible_levels(variable), table)
-    )
+    return ranks.reordered(variable, table)
 
 
 def split_lod_tensor(input: Any, mask: Any, level: int = 0) -> tuple[Any, Any]:
@@ -88,9 +65,7 @@ def split_lod_tensor(input: Any, mask: Any, level: int = 0) -> tuple[Any, Any]:
     """
     for argument, value in (("input", input), ("mask", mask)):
         _require("split_lod_tensor", argument, value)
-    levels = possible_levels(input)[level:]
-    out, other, lod, other_lod = apply(ops.split_lod_tensor, input, levels, mask)
-    return _with_levels(out, lod), _with_levels(other, other_lod)
+    return ranks.divided(input, mask, level)
 
 
 def merge_lod_tensor(in_true: Any, in_false: Any, x: Any, mask: Any, level: int = 0) -> Any:
@@ -100,13 +75,7 @@ def merge_lod_tensor(in_true: Any, in_false: Any, x: Any, mask: Any, level: int 
         if value is None:
             raise UsageError(f"merge_lod_tensor: {argument} must not be None")
         _require("merge_lod_tensor", argument, value)
-    levels = [possible_levels(part) for part in (in_true, in_false)]
-    return _with_levels(*apply(ops.merge_lod_tensor, in_true, in_false, *levels, mask))
-
-
-def _with_levels(out: Any, levels: list[Any]) -> Any:
-    out.lod_names = tuple(v.name for v in levels)
-    return out
+    return ranks.merged(in_true, in_false, mask)
 
 
 def _require(call: str, argument: str, value: Any) -> Any:

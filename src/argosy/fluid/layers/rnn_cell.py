@@ -8,6 +8,7 @@ from typing import Any
 
 from argosy import tensor as T
 from argosy.fluid.layers.control_flow import StaticRNN
+from argosy.fluid.layers.tensor import reverse
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, NotSupported
 from argosy.nn import functional as F
@@ -70,7 +71,7 @@ class RNNCell:
         require("RNNCell", "batch_ref", source, (*_FLOATS, "int32", "int64"))
         if dtype is not None:
             _require_settings("RNNCell", 0, dtype)
-        batch = T.shape(source)[batch_dim_idx]
+        batch = T.shape(source)[batch_dim_idx : batch_dim_idx + 1]
         shapes = self.state_shape if shape is None else shape
         kinds = iter(self._dtypes(dtype, shapes))
 
@@ -214,7 +215,7 @@ def rnn(
     if sequence_length is not None:
         require("rnn", "sequence_length", sequence_length, ("int32", "int64"))
         dtype = dtypes.name_of(flatten(initial_states)[0].raw.dtype)
-        count = T.shape(flatten(steps)[0])[0]
+        count = T.shape(flatten(steps)[0])[0:1]
         mask = T.transpose(F.sequence_mask(sequence_length, maxlen=count, dtype=dtype), [1, 0])
     if is_reverse:
         steps = map_structure(_reversed, steps)
@@ -229,7 +230,7 @@ def _swapped(x: Any) -> Any:
 
 
 def _reversed(x: Any) -> Any:
-    return T.flip(x, [0])
+    return reverse(x, 0)
 
 
 def _run(cell: Any, steps: Any, initial_states: Any, mask: Any, kwargs: Any) -> tuple[Any, Any]:

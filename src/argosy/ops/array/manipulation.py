@@ -227,7 +227,12 @@ def tile(x: Tensor, repeat_times: Any) -> Tensor:
     return torch.tile(x, ints(repeat_times))
 
 
-@op("flip", rows=Rows.OTHER, types=("flip(X, axis)", "reverse(X, axis)"))
+@op(
+    "flip",
+    rows=Rows.OTHER,
+    types=("flip(X, axis)", "reverse(X, axis)"),
+    fluid="reverse(X, axis)",
+)
 def flip(x: Tensor, axes: list[int]) -> Tensor:
     return torch.flip(x, axes)
 

@@ -37,6 +37,12 @@ reduce_all = _reduction(reduction.all)
 reduce_any = _reduction(reduction.any)
 
 
+@op("fluid_is_empty", types=("is_empty(X)",))
+def is_empty(x: Tensor) -> Tensor:
+    """Whether there is no element, as [1]."""
+    return torch.full([1], x.numel() == 0, dtype=torch.bool, device=x.device)
+
+
 @op("fluid_cumsum", fluid="cumsum(X, axis, exclusive, reverse)", layer="cumsum")
 def cumsum(x: Tensor, axis: int = -1, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """Sums of all elements up to each one; without itself if ``exclusive``, from the end if

@@ -89,7 +89,7 @@ def one_hot(x: Tensor, num_classes: int) -> Tensor:
 
 @op(
     "sequence_mask",
-    types=("sequence_mask(X, maxlen/MaxLenTensor, out_dtype:dtype) -> Y",),
+    types=("sequence_mask(X, maxlen/MaxLenTensor:count, out_dtype:dtype) -> Y",),
     rows=Rows.OTHER,
 )
 def sequence_mask(x: Tensor, maxlen: Tensor | int, dtype: torch.dtype) -> Tensor:

@@ -48,7 +48,7 @@ def lod_rank_table(offsets: Tensor) -> Tensor:
     return torch.stack([order, lengths], 1)
 
 
-@op("max_sequence_len", rows=Rows.OTHER)
+@op("max_sequence_len", rows=Rows.OTHER, types=("max_sequence_len(RankTable)",))
 def max_sequence_len(table: Tensor) -> Tensor:
     """The length of the longest sequence; 0 if there is none."""
     if table.is_meta:
@@ -56,7 +56,7 @@ def max_sequence_len(table: Tensor) -> Tensor:
     return table[:1, 1].clone() if table.shape[0] else table.new_zeros([1])
 
 
-@op("shrink_rnn_memory", rows=Rows.OTHER)
+@op("shrink_rnn_memory", rows=Rows.OTHER, types=("shrink_rnn_memory(X, -, I, RankTable)",))
 def shrink_rnn_memory(
     x: Tensor, levels: list[Tensor], index: Tensor, table: Tensor
 ) -> tuple[Tensor, list[Tensor]]:
@@ -76,7 +76,11 @@ def shrink_rnn_memory(
     return x[:count], new
 
 
-@op("reorder_lod_tensor_by_rank", rows=Rows.OTHER)
+@op(
+    "reorder_lod_tensor_by_rank",
+    rows=Rows.OTHER,
+    types=("reorder_lod_tensor_by_rank(X, -, RankTable)",),
+)
 def reorder_lod_tensor_by_rank(
     x: Tensor, levels: list[Tensor], table: Tensor
 ) -> tuple[Tensor, list[Tensor]]:
@@ -143,3 +147,9 @@ def absolute_offsets(levels: list[Tensor]) -> Tensor:
     for offsets in levels[1:]:
         out = torch.empty_like(out) if out.is_meta else offsets[out]
     return out
+
+
+@op("same_offsets", rows=Rows.OTHER)
+def same_offsets(offsets: Tensor) -> Tensor:
+    """The offsets themselves, or None if there are none; nothing changes offsets in place."""
+    return offsets

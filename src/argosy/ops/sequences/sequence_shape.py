@@ -53,7 +53,7 @@ def sequence_expand(
     return x.index_select(0, ranges(starts, lengths)), offsets_of(lengths)
 
 
-@op("sequence_expand_as", rows=Rows.OTHER, types=("sequence_expand_as(X, -)",))
+@op("sequence_expand_as", rows=Rows.OTHER)
 def sequence_expand_as(x: Tensor, y_offsets: Tensor) -> Tensor:
     """Repeat row i as often as sequence i of y is long."""
     return _repeated_rows("sequence_expand_as", x, y_offsets)

@@ -9,12 +9,19 @@ import torch
 from argosy.foundation.errors import OutOfRange
 from argosy.ops.sequences.rank import joined_offsets, taken
 
+_WIDEST_GAP = 1 << 24  # of elements that stay empty: what a file says in a few bytes
+
 
 def write(array: list[Any], index: torch.Tensor, value: torch.Tensor) -> list[Any]:
     """Put ``value`` at ``index``; what lies between the end and it stays empty."""
     position = int(index)
     if position < 0:
         raise OutOfRange(f"array_write: index {position} of an array of {len(array)} elements")
+    if position - len(array) > _WIDEST_GAP:
+        raise OutOfRange(
+            f"array_write: index {position} is {position - len(array)} behind the end of the "
+            f"array; {_WIDEST_GAP} are the most"
+        )
     array += [None] * (position - len(array))
     array[position : position + 1] = [value]
     return array

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from argosy.foundation import dtypes
-from argosy.foundation.errors import DtypeError, ProgramError, UsageError, nearest
+from argosy.foundation.errors import DtypeError, UsageError, nearest
 from argosy.framework.mode import switch
 from argosy.ops.array import initialization as initialization_ops
 from argosy.ops.sequences import sequence as ops
@@ -22,6 +22,7 @@ from argosy.ops.table import Op
 from argosy.static.ir.variable import Variable
 from argosy.static.nn.layer import layer_call
 from argosy.static.record.activation import activate
+from argosy.static.record.levels import offsets_of
 from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import Tensor, apply
 
@@ -66,39 +67,13 @@ def _sequences(
     return variable
 
 
-def lod_variables(variable: Variable) -> list[Variable]:
-    """The variables with the offsets of the sequences of ``variable``, outermost first."""
-    return [_offsets(variable, level) for level in range(variable.lod_level)]
-
-
-def possible_levels(variable: Variable) -> list[Variable]:
-    """As ``lod_variables``; of data that was declared without sequences, those that it may be fed
-    with: a run without them has None.
-    """
-    if variable.lod_level or not variable.is_data:
-        return lod_variables(variable)
-    block = variable.block
-    return [block.vars[name] for name in block.declare_late_lod(variable)]
-
-
-def _offsets(variable: Variable, level: int = -1) -> Variable:
-    """The variable with the offsets of one level of the sequences of ``variable``."""
-    found: Variable | None = variable.block.find_var_recursive(variable.lod_names[level])
-    if found is None:
-        raise ProgramError(
-            f"the sequences of {variable.name!r} are not part of this program: pruning took them "
-            "out"
-        )
-    return found
-
-
 def _with_lod(out: Any, lod: Sequence[Any]) -> Any:
     out.lod_names = tuple(level if isinstance(level, str) else level.name for level in lod)
     return out
 
 
 def _same_sequences(op: Op, x: Variable, *attributes: Any) -> Any:
-    return _with_lod(apply(op, x, _offsets(x), *attributes), x.lod_names)
+    return _with_lod(apply(op, x, offsets_of(x), *attributes), x.lod_names)
 
 
 def with_sequences(call: str, op: Op, x: Any, *arguments: Any) -> Any:
@@ -106,7 +81,7 @@ def with_sequences(call: str, op: Op, x: Any, *arguments: Any) -> Any:
     the same sequences.
     """
     rows = _sequences(call, "input", x, _FLOATS)
-    out = apply(op, rows, _offsets(rows), *arguments)
+    out = apply(op, rows, offsets_of(rows), *arguments)
     for variable in out if isinstance(out, tuple) else (out,):
         _with_lod(variable, rows.lod_names)
     return out
@@ -146,7 +121,7 @@ def sequence_pool(input: Any, pool_type: str, is_test: bool = False, pad_value: 
             f"sequence_pool: unknown pool_type {pool_type!r}.{nearest(kind, ops.POOL_TYPES)}"
         )
     return _with_lod(
-        apply(ops.sequence_pool, x, _offsets(x), kind, float(pad_value)), x.lod_names[:-1]
+        apply(ops.sequence_pool, x, offsets_of(x), kind, float(pad_value)), x.lod_names[:-1]
     )
 
 
@@ -221,11 +196,11 @@ def sequence_expand(x: Any, y: Any, ref_level: int = -1, name: str | None = None
             f"sequence_expand: ref_level={ref_level}, but {measure.name!r} has "
             f"{measure.lod_level} levels"
         )
-    lengths = _offsets(measure, ref_level)
+    lengths = offsets_of(measure, ref_level)
     if not rows.lod_level:
         return apply(shape_ops.sequence_expand, rows, lengths, None)
     _sequences("sequence_expand", "x", rows, _NUMBERS)
-    return _new_sequences(shape_ops.sequence_expand, rows, lengths, _offsets(rows))
+    return _new_sequences(shape_ops.sequence_expand, rows, lengths, offsets_of(rows))
 
 
 def sequence_expand_as(x: Any, y: Any, name: str | None = None) -> Any:
@@ -237,7 +212,7 @@ def sequence_expand_as(x: Any, y: Any, name: str | None = None) -> Any:
         _sequences("sequence_expand_as", "y", y, _ANY),
     )
     return _with_lod(
-        apply(shape_ops.sequence_expand_as, rows, _offsets(measure)), measure.lod_names
+        apply(shape_ops.sequence_expand_as, rows, offsets_of(measure)), measure.lod_names
     )
 
 
@@ -249,7 +224,7 @@ def sequence_scatter(input: Any, index: Any, updates: Any, name: str | None = No
     columns = _sequences("sequence_scatter", "index", index, _IDS)
     values = _sequences("sequence_scatter", "updates", updates, [x.raw.dtype])
     return _with_lod(
-        apply(ops.sequence_scatter, x, columns, values, _offsets(columns)), x.lod_names
+        apply(ops.sequence_scatter, x, columns, values, offsets_of(columns)), x.lod_names
     )
 
 
@@ -267,7 +242,11 @@ def sequence_pad(
     filler = _checked("sequence_pad", "pad_value", pad_value, [rows.raw.dtype])
     filler.stop_gradient = True  # as in Paddle
     out, lengths = apply(
-        shape_ops.sequence_pad, rows, _offsets(rows), filler, -1 if maxlen is None else int(maxlen)
+        shape_ops.sequence_pad,
+        rows,
+        offsets_of(rows),
+        filler,
+        -1 if maxlen is None else int(maxlen),
     )
     return out, lengths
 
@@ -296,7 +275,7 @@ def sequence_concat(input: Any, name: str | None = None) -> Any:
     parts = [_sequences("sequence_concat", f"input[{i}]", v, _NUMBERS) for i, v in enumerate(input)]
     for i, part in enumerate(parts):
         _checked("sequence_concat", f"input[{i}]", part, [parts[0].raw.dtype])
-    return _new_sequences(shape_ops.sequence_concat, parts, [_offsets(v) for v in parts])
+    return _new_sequences(shape_ops.sequence_concat, parts, [offsets_of(v) for v in parts])
 
 
 def sequence_reverse(x: Any, name: str | None = None) -> Any:
@@ -314,13 +293,13 @@ def sequence_slice(input: Any, offset: Any, length: Any, name: str | None = None
     start, count = (
         _checked("sequence_slice", n, v, _IDS) for n, v in (("offset", offset), ("length", length))
     )
-    return _new_sequences(shape_ops.sequence_slice, x, _offsets(x), start, count)
+    return _new_sequences(shape_ops.sequence_slice, x, offsets_of(x), start, count)
 
 
 def sequence_reshape(input: Any, new_dim: int) -> Any:
     """Rows of ``new_dim`` numbers, with the numbers of each sequence in their order."""
     x = _sequences("sequence_reshape", "input", input, _NUMBERS)
-    return _new_sequences(shape_ops.sequence_reshape, x, _offsets(x), int(new_dim))
+    return _new_sequences(shape_ops.sequence_reshape, x, offsets_of(x), int(new_dim))
 
 
 def sequence_enumerate(
@@ -341,7 +320,7 @@ def lod_reset(x: Any, y: Any = None, target_lod: Sequence[int] | None = None) ->
     if y is not None and not isinstance(y, Variable):
         raise DtypeError(f"lod_reset: y must be a Variable, but received {type(y).__name__}")
     if y is not None and y.lod_level:
-        out, _ = apply(shape_ops.lod_reset, rows, _offsets(y))
+        out, _ = apply(shape_ops.lod_reset, rows, offsets_of(y))
         return _with_lod(out, y.lod_names)
     return _new_sequences(shape_ops.lod_reset, rows, y if y is not None else _constant(target_lod))
 

@@ -4,14 +4,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from argosy.static.ir.block import Block
+from argosy.static.ir.variable import Variable
 from argosy.static.record.arrays import ArrayVariable, record_array, record_stack, record_write
-from argosy.static.record.control import record_while
+from argosy.static.record.control import record_loop, record_while
 from argosy.static.record.recorder import recorder
 from argosy.tensor.creation import zeros
 from argosy.tensor.manipulation import reshape
+
+
+def record_turns(
+    block: Block,
+    index: Variable,
+    count: Callable[[], Variable],
+    pairs: Sequence[tuple[Variable, Variable]],
+) -> None:
+    """Record the loop that runs ``block``, recorded before, while ``index`` is below ``count()``;
+    ``pairs`` are what is carried on, with what a turn makes of it.
+    """
+    with recorder.main.in_block(block.idx):
+        following = index + 1
+        again = following < count()
+    condition = index < count()
+    carried = [*pairs, (index, following), (condition, again)]
+    targets, results = zip(*carried, strict=True)
+    record_loop(block, condition, list(targets), list(results))
 
 
 def record_steps(

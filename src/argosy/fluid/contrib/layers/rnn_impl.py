@@ -11,7 +11,7 @@ from typing import Any
 from argosy import tensor as T
 from argosy.fluid.dygraph.layers import Layer
 from argosy.fluid.layers.control_flow import StaticRNN
-from argosy.fluid.layers.nn import dropout
+from argosy.fluid.layers.nn import dropout, matmul
 from argosy.foundation.errors import BadArgument
 from argosy.nn import functional as F
 
@@ -86,9 +86,9 @@ class BasicGRUUnit(_Unit):
         )
 
     def forward(self, input: Any, pre_hidden: Any) -> Any:
-        gates = T.matmul(T.concat([input, pre_hidden], 1), self._gate_weight) + self._gate_bias
+        gates = matmul(T.concat([input, pre_hidden], 1), self._gate_weight) + self._gate_bias
         reset, update = T.split(self._gate_activation(gates), 2, 1)
-        candidate = T.matmul(T.concat([input, reset * pre_hidden], 1), self._candidate_weight)
+        candidate = matmul(T.concat([input, reset * pre_hidden], 1), self._candidate_weight)
         candidate = self._activation(candidate + self._candidate_bias)
         return update * pre_hidden + (1 - update) * candidate
 
@@ -119,7 +119,7 @@ class BasicLSTMUnit(_Unit):
 
     def forward(self, input: Any, pre_hidden: Any, pre_cell: Any) -> tuple[Any, Any]:
         gate = self._gate_activation
-        gates = T.matmul(T.concat([input, pre_hidden], 1), self._weight) + self._bias
+        gates = matmul(T.concat([input, pre_hidden], 1), self._weight) + self._bias
         into, candidate, keep, out = T.split(gates, 4, -1)
         cell = pre_cell * gate(keep + self._forget_bias) + gate(into) * self._activation(candidate)
         return self._activation(cell) * gate(out), cell

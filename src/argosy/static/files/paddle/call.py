@@ -208,6 +208,8 @@ class _Written:
                 attrs[word.attr] = [-1 if names_in(item) else int(item) for item in value]
             if word.attr in ("starts", "ends"):
                 infer_flag = -1
+            if word.kind == "count":
+                slots[word.slot] = [self._as_count(name) for name in slots[word.slot]]
         if "infer_flags" in self._proto.attrs:
             attrs["infer_flags"] = [infer_flag] * len(self._operator.slot_attrs.get("axes", [0]))
         unknown = [slot for slot in slots if slots[slot] and slot not in self._proto.inputs]
@@ -241,6 +243,20 @@ class _Written:
         self._before.append(constant(name, value, dtype, shape))
         return name
 
+    def _as_count(self, name: str) -> str:
+        """A variable where Paddle's operator reads 32 bits whatever it holds."""
+        block = self._operator.block
+        found = block.find_var_recursive(name)
+        if found is None or found.raw.dtype is torch.int32:
+            return name
+        out = self._space.new(block, "cast", torch.int32, list(found.shape))
+        codes = {
+            "in_dtype": int(dtypes.CODE_BY_TORCH[found.raw.dtype]),
+            "out_dtype": int(dtypes.CODE_BY_TORCH[torch.int32]),
+        }
+        self._before.append(op_desc("cast", {"X": [name]}, {"Out": [out]}, codes))
+        return out
+
     def _entries(self, items: Any) -> list[str]:
         """A variable for each entry of a list in which variables stand: all of one dtype and
         shape, for Paddle joins them.
@@ -260,7 +276,11 @@ class _Written:
 
     def _outputs(self) -> dict[str, list[str]]:
         operator, found = self._operator, self._proto
-        slots = {slot: names for slot, names in operator.output_slots.items() if names}
+        held = self._space.offsets
+        made = {
+            s: [n for n in names if n not in held] for s, names in operator.output_slots.items()
+        }
+        slots = {slot: names for slot, names in made.items() if names}
         unknown = [slot for slot in slots if slot not in found.outputs]
         if unknown:
             raise NoWords(f"Paddle's operator has no output {unknown[0]!r}")
@@ -286,7 +306,8 @@ class _Written:
                 raise NoWords(f"Paddle's operator has no attribute {name}={value!r:.40}")
         for word in self._words.words.values():
             if word.kind == "axes" and written.get("reduce_all"):
-                written[word.attr] = []  # Paddle 3 goes by this alone
+                # Paddle 3 goes by these alone; 1.8 must have some
+                written[word.attr] = list(range(self._rank()))
         for name, told in known.items():
             if name in written or told.is_extra:
                 continue
@@ -296,6 +317,11 @@ class _Written:
                 raise NoWords(f"Paddle's operator needs its attribute {name!r}")
             written[name] = told.default
         return written
+
+    def _rank(self) -> int:
+        """The number of dimensions of what it takes."""
+        found = self._operator.block.find_var_recursive(self._operator.input_arg_names[0])
+        return 0 if found is None else int(found.raw.ndim)
 
     def _is_variable(self, name: str, value: Any) -> bool:
         """Whether a number became a variable, for there is no attribute for it."""

@@ -8,7 +8,7 @@ here the other way. Where several ops have one type, the first whose words fit i
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import torch
@@ -64,6 +64,18 @@ class OpForm(NamedTuple):
             {name: value for name, value in attrs.items() if name not in HINTS},
             hints,
         )
+
+    def renamed(self, name_of: Callable[[str], str]) -> OpForm:
+        """The same with other names of variables."""
+        inputs, outputs = (
+            {slot: [name_of(name) for name in names] for slot, names in by_slot.items()}
+            for by_slot in (self.inputs, self.outputs)
+        )
+        attrs = {
+            key: mapped(value, lambda leaf: Ref(name_of(leaf.name)) if type(leaf) is Ref else leaf)
+            for key, value in self.attrs.items()
+        }
+        return OpForm(self.type, inputs, outputs, attrs, self.hints)
 
     @property
     def reads(self) -> list[str]:
@@ -134,6 +146,17 @@ def _is_as_declared(operator: Operator) -> bool:
     """Whether what an operator computes has the dtype and the number of dimensions of its
     variables.
     """
+    declared, made = found_kinds(operator)
+    return bool(made) and all(
+        a.dtype is b.raw.dtype and a.first.ndim == b.raw.ndim
+        for a, b in zip(made, declared, strict=True)
+    )
+
+
+def found_kinds(operator: Operator) -> tuple[list[Variable], list[Kind]]:
+    """The results of a call, and the kinds that they have by what it takes; none if that cannot be
+    told.
+    """
     find = operator.block.find_var_recursive
 
     def variable(leaf: Any) -> Any:
@@ -144,13 +167,16 @@ def _is_as_declared(operator: Operator) -> bool:
     try:
         made = list(leaves(infer(operator.op, args, kwargs)))
     except (ArgosyError, RuntimeError, ValueError, TypeError):
-        return False
+        return [], []
     declared = [variable(leaf) for leaf in leaves(operator.out)]
-    return len(made) == len(declared) and all(
-        a.dtype is b.raw.dtype and a.first.ndim == b.raw.ndim
+    if len(made) != len(declared):
+        return [], []
+    pairs = [
+        (b, a)
         for a, b in zip(made, declared, strict=True)
         if isinstance(a, Kind) and isinstance(b, Variable)
-    )
+    ]
+    return [b for b, _ in pairs], [a for _, a in pairs]
 
 
 class _Call:

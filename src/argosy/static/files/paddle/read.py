@@ -18,7 +18,9 @@ from argosy.static.files.paddle import (
     schema,
     sequences,  # noqa: F401  it defines types
 )
-from argosy.static.files.paddle.form import Misfit, OpForm, calls_of, is_neutral
+from argosy.static.files.paddle.form import Misfit, OpForm, calls_of, found_kinds, is_neutral
+from argosy.static.files.paddle.recurrence import RECURRENT, Recurrence
+from argosy.static.files.paddle.scoping import Levels, Scope
 from argosy.static.files.paddle.variable import add_variable
 from argosy.static.files.verify import verify_loaded
 from argosy.static.ir.block import Block
@@ -29,9 +31,23 @@ from argosy.static.record import op_types
 from argosy.static.record.append_op import append_op
 from argosy.static.record.arrays import ArrayVariable
 from argosy.static.record.carry import carry
+from argosy.static.record.ranks import RANK_TABLE
+from argosy.static.record.recorder import program_guard
 from argosy.tensor.engine import unique_name
 
 _DEEPEST_BLOCK = 32  # branches and loops inside of one another
+_MAKE_ARRAYS = ("lod_tensor_to_array",)  # the array that they write is a new one
+# What functions of the face raise where a file gives them what no script would.
+_REFUSALS = (
+    ArgosyError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 
 class UnknownOperators(NotSupported, CheckpointError):
@@ -70,11 +86,20 @@ class _Reading:
     def run(self) -> Loaded:
         feeds, fetches = self._columns("feed", "Out"), self._columns("fetch", "X")
         self._add_blocks()
-        for block, fields in zip(self._program.blocks, self._blocks, strict=True):
-            for node in fields["vars"].items():
-                add_variable(block, node, feeds)
-        self._wanted = {n for forms in self._forms for f in forms for n in f.reads}
         self._prefix = self._unused_prefix()
+        self._add_variables(feeds)
+        self._forms = [
+            [form.renamed(self._scopes[index].known_as) for form in forms]
+            for index, forms in enumerate(self._forms)
+        ]
+        self._wanted = {n for forms in self._forms for f in forms for n in f.reads}
+        self._levels = Levels(
+            name
+            for forms in self._forms
+            for form in forms
+            if not control.runs_block(form)  # it only repeats what its block writes
+            for name in form.writes
+        )
         self._fill(self._program.blocks[0])
         if self._problems:
             shown = "; ".join(
@@ -91,10 +116,32 @@ class _Reading:
 
     def _unused_prefix(self) -> str:
         """What names that are invented here begin with, and none in the file does."""
-        names, prefix = [n for block in self._program.blocks for n in block.vars], "read_"
+        names = [
+            node.entries()["name"].name()
+            for fields in self._blocks
+            for node in fields["vars"].items()
+        ]
+        prefix = "read_"
         while any(name.startswith(prefix) for name in names):
             prefix = f"read_{prefix}"
         return prefix
+
+    def _add_variables(self, feeds: list[str]) -> None:
+        """Add the variables of all blocks, the outer ones first: what an inner one calls as an
+        outer does gets another name.
+        """
+        self._scopes: list[Scope] = []
+        for block, fields in zip(self._program.blocks, self._blocks, strict=True):
+            scope = Scope(block, self._scopes[block.parent_idx] if block.idx else None)
+            self._scopes.append(scope)
+            for node in fields["vars"].items():
+                name = node.entries()["name"].name()
+                if scope.is_shared(name, node):
+                    continue
+                hidden = block.idx and scope.is_outer(name)
+                alias = f"{self._prefix}{block.idx}_{name}" if hidden else ""
+                add_variable(block, node, feeds, alias)
+                scope.names[name] = alias or name
 
     def _columns(self, kind: str, slot: str) -> list[str]:
         """What feed or fetch operators name, in the order of their columns."""
@@ -136,8 +183,9 @@ class _Reading:
     def _fill(self, block: Block) -> None:
         """Add the operators of a block, those of inner blocks where they are run."""
         self._filled.add(block.idx)
+        whole = {n for f in self._forms[block.idx] if f.type in _MAKE_ARRAYS for n in f.writes}
         for name, variable in block.vars.items():
-            if isinstance(variable, ArrayVariable):
+            if isinstance(variable, ArrayVariable) and name not in whole:
                 block.append_operator(Operator(block, "create_array", None, (), {}, Ref(name)))
         for form in self._forms[block.idx]:
             if form.type in ("feed", "fetch"):
@@ -153,8 +201,12 @@ class _Reading:
         if inner is not None:
             if inner in self._filled:
                 raise Misfit(f"runs block {inner}, which another operator runs")
+            if form.type == RECURRENT:
+                self._add_recurrence(form, block, inner)
+                return
             self._fill(self._program.blocks[inner])
-        special = control.operators_of(form, block)
+        with self._recording(block):
+            special = control.operators_of(form, block)
         if special is not None:
             for operator in special:
                 block.append_operator(operator)
@@ -168,12 +220,25 @@ class _Reading:
             return
         for operator in calls:
             block.append_operator(operator)
-            _carry(operator)
+            self._carry(operator)
+
+    def _add_recurrence(self, form: OpForm, block: Block, inner: int) -> None:
+        step = self._program.blocks[inner]
+        loop = Recurrence(form, block, step, self._scopes[inner].known_as_in_file)
+        with self._recording(block):
+            loop.begin()
+        self._fill(step)
+        with self._recording(block):
+            loop.finish()
 
     def _require_variables(self, form: OpForm, block: Block) -> None:
         for name in form.reads:
             if block.find_var_recursive(name) is None:
                 raise Misfit(f"reads {name!r:.80}, which is no variable of the program")
+        for name in form.inputs.get("RankTable", []):
+            table = block.find_var_recursive(name)
+            if table is None or table.type != RANK_TABLE:
+                raise Misfit(f"has {name!r:.80}, which is no table of ranks")
 
     def _record(self, form: OpForm, block: Block) -> None:
         """Add an operator by what records those of its type that scripts append."""
@@ -189,11 +254,22 @@ class _Reading:
             for slot, names in form.outputs.items()
             if all(find(name) is not None for name in names)
         }
+        with self._recording(block):
+            append_op(block, form.type, form.inputs, outputs, attrs)
+
+    @contextlib.contextmanager
+    def _recording(self, block: Block) -> Iterator[None]:
+        """Let functions of the face record into a block."""
         try:
-            with switch.recording_here(), self._naming():
-                append_op(block, form.type, form.inputs, outputs, attrs)
-        except (ArgosyError, ValueError, TypeError, KeyError, IndexError) as error:
-            raise Misfit(str(error)) from error
+            with (
+                switch.recording_here(),
+                self._naming(),
+                program_guard(self._program),
+                self._program.in_block(block.idx),
+            ):
+                yield
+        except _REFUSALS as error:
+            raise Misfit(str(error) or type(error).__name__) from error
 
     @contextlib.contextmanager
     def _naming(self) -> Iterator[None]:
@@ -204,12 +280,24 @@ class _Reading:
         finally:
             unique_name.switch(*old)
 
+    def _declare_shapes(self, operator: Operator) -> None:
+        """Tell results the number of rows that they have: Paddle knows it only in a run where
+        sequences are made, and files say 0 or nothing.
+        """
+        for variable, kind in zip(*found_kinds(operator), strict=True):
+            if not variable.is_leaf and variable.shape[:1] != kind.shape[:1]:
+                variable.define(kind)
 
-def _carry(operator: Operator) -> None:
-    """Note on the results of a call the sequences of what it takes."""
-    if operator.op is None:
-        return
-    find = operator.block.find_var_recursive
-    given = [v for name in operator.input_arg_names if (v := find(name)) is not None]
-    made: list[Variable] = [v for n in operator.output_arg_names if (v := find(n)) is not None]
-    carry(operator.op, given, made)
+    def _carry(self, operator: Operator) -> None:
+        """Note on the results of a call the sequences of what it takes."""
+        if operator.op is None:
+            return
+        find = operator.block.find_var_recursive
+        given = [v for name in operator.input_arg_names if (v := find(name)) is not None]
+        made: list[Variable] = [v for n in operator.output_arg_names if (v := find(n)) is not None]
+        before = [v.lod_names for v in made]
+        if given and given[0].lod_names:
+            self._declare_shapes(operator)
+        carry(operator.op, given, made)
+        for variable, names in zip(made, before, strict=True):
+            self._levels.settle(operator.block, variable, names)

@@ -1,17 +1,23 @@
-"""Operators on sequences: Paddle's tensors hold their offsets themselves, here they are variables
-that such an operator takes. So these are recorded by the functions of ``static.nn``, which find
-them.
+"""Operators on sequences, and on arrays whose elements may be such: Paddle's tensors hold their
+offsets themselves, here they are variables that such an operator takes. So these are recorded by
+the functions of ``static.nn`` and ``static.record``, which find them.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from argosy.foundation import dtypes
+from argosy.foundation.errors import UsageError
 from argosy.ops.sequences import crf as crf_ops
 from argosy.ops.sequences import sequence as ops
 from argosy.ops.sequences import sequence_rnn as rnn_ops
 from argosy.static.nn import sequence_lod as faces
+from argosy.static.record import arrays, ranks
 from argosy.static.record.op_types import define, listed
+from argosy.tensor.creation import assign
 
 
 @define("sequence_pool", unused=("MaxIndex",))
@@ -122,3 +128,113 @@ def _gru(
         "gru", rnn_ops.dynamic_gru, Input, Weight, Bias, H0, is_reverse, gate_activation,
         activation, origin_mode,
     )  # fmt: skip
+
+
+# -- sequences by rank, rows by a mask, beams
+# --------------------------------------------------------------------------------------------------
+
+
+@define("lod_rank_table")
+def _rank_table(X: Any, level: int = 0) -> Any:
+    return ranks.rank_table(X, _count("level", level))
+
+
+@define("shrink_rnn_memory")
+def _shrunk(X: Any, I: Any, RankTable: Any) -> Any:
+    return ranks.shrunk(X, I, RankTable)
+
+
+@define("reorder_lod_tensor_by_rank")
+def _reordered(X: Any, RankTable: Any) -> Any:
+    return ranks.reordered(X, RankTable)
+
+
+@define("split_lod_tensor", outputs=("OutTrue", "OutFalse"))
+def _divided(X: Any, Mask: Any, level: int = 0) -> Any:
+    return ranks.divided(X, _mask(Mask), _count("level", level))
+
+
+@define("merge_lod_tensor", "merge_lod_tensor_infer")
+def _merged(X: Any, Mask: Any, InTrue: Any, InFalse: Any, level: int = 0) -> Any:
+    if level:
+        raise UsageError(f"has level={level}, which is not supported")
+    return ranks.merged(InTrue, InFalse, _mask(Mask))
+
+
+@define(
+    "beam_search",
+    outputs=("selected_ids", "selected_scores", "parent_idx"),
+    small_slots=("pre_ids", "pre_scores", "ids", "scores"),
+)
+def _beam_search(
+    pre_ids: Any,
+    pre_scores: Any,
+    scores: Any,
+    level: int,
+    beam_size: int,
+    end_id: int,
+    ids: Any = None,
+    is_accumulated: bool = True,
+) -> Any:
+    sizes = _count("level", level), _count("beam_size", beam_size), _count("end_id", end_id)
+    return ranks.best_beams(pre_ids, pre_scores, ids, scores, *sizes, bool(is_accumulated))
+
+
+@define("rnn_memory_helper")
+def _memory(X: Any, dtype: int = 5) -> Any:
+    return assign(X)
+
+
+def _count(name: str, value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise UsageError(f"has {name}={value!r:.60}, which must be a number from 0 on")
+    return value
+
+
+def _mask(variable: Any) -> Any:
+    if variable.raw.dtype is not torch.bool:
+        raise UsageError(f"the mask {variable.name!r} is {dtypes.name_of(variable.raw.dtype)}")
+    return variable
+
+
+# -- arrays
+# --------------------------------------------------------------------------------------------------
+
+
+@define("read_from_array")
+def _read(X: Any, I: Any) -> Any:
+    array = _array(X)
+    array.is_known = True  # what nothing was written to yet has the declared elements
+    return arrays.record_read(array, I)
+
+
+@define("lod_array_length")
+def _length(X: Any) -> Any:
+    return arrays.record_length(_array(X))
+
+
+@define("lod_tensor_to_array")
+def _steps(X: Any, RankTable: Any) -> Any:
+    return ranks.steps(X, RankTable)
+
+
+@define("array_to_lod_tensor")
+def _sequences(X: Any, RankTable: Any) -> Any:
+    return arrays.record_sequences(_array(X), RankTable)
+
+
+@define("tensor_array_to_tensor", outputs=("Out", "OutIndex"))
+def _joined(X: Any, axis: int = 0, use_stack: bool = False) -> Any:
+    return arrays.record_joined(_array(X), axis, use_stack)
+
+
+@define("beam_search_decode", outputs=("SentenceIds", "SentenceScores"))
+def _backtrace(Ids: Any, Scores: Any, beam_size: int, end_id: int) -> Any:
+    sizes = _count("beam_size", beam_size), _count("end_id", end_id)
+    return arrays.record_backtrace(_array(Ids), _array(Scores), *sizes)
+
+
+def _array(variable: Any) -> Any:
+    if not isinstance(variable, arrays.ArrayVariable):
+        raise UsageError(f"{variable.name!r} is no array")
+    return variable

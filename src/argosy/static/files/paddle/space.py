@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from argosy.static.files.paddle import variable
+from argosy.static.ir.operator import names_in
 from argosy.static.ir.owner import OwningBlock
 from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Variable
@@ -28,6 +29,10 @@ class Space:
         self._added: dict[int, list[dict[str, Any]]] = {}
         self._taken = {v.name for v in known} | {"feed", "fetch"}
         self._count = 0
+
+    def without_offsets(self, tree: Any) -> list[str]:
+        """The variables that a tree of arguments names, but for those with offsets."""
+        return [name for name in names_in(tree) if name not in self.offsets]
 
     def added(self, block: OwningBlock) -> list[dict[str, Any]]:
         """The variables that the file has beyond those of a block."""

@@ -58,7 +58,7 @@ def _found(block: Any, name: str) -> Variable:
 def _cond(operator: Operator, space: Space) -> list[Desc]:
     block = operator.block
     branches: list[SubBlock] = operator.kwargs["branches"]
-    reads, writes = names_in(operator.args[1]), names_in(operator.out[1])
+    reads, writes = space.without_offsets(operator.args[1]), space.without_offsets(operator.out[1])
     tests, ops = _tests([ref.name for ref in operator.args[0]], block, space)
     held: list[list[str]] = []  # the results of each branch, outside of it
     for test, sub in zip(tests, branches, strict=True):
@@ -131,10 +131,10 @@ def _mask(tests: list[str], block: Any, space: Space, ops: list[Desc]) -> str:
 
 def _while(operator: Operator, space: Space) -> list[Desc]:
     sub: SubBlock = operator.kwargs["sub_block"]
-    targets, writes = names_in(operator.out[0]), names_in(operator.out[1])
+    targets, writes = names_in(operator.out[0]), space.without_offsets(operator.out[1])
     space.ends[sub.index] = list(zip(sub.results, targets, strict=True))
     condition = operator.args[0].name
-    reads = [name for name in names_in(operator.args[1]) if name != condition]
+    reads = [name for name in space.without_offsets(operator.args[1]) if name != condition]
     return [
         op_desc(
             "while",
@@ -175,6 +175,42 @@ def _length(operator: Operator, space: Space) -> list[Desc]:
     return [op_desc("lod_array_length", inputs, outputs, {}, about=operator)]
 
 
+def _stack(operator: Operator, space: Space) -> list[Desc]:
+    sizes = space.new(operator.block, "tensor_array_to_tensor", torch.int32, [-1])
+    return _whole(operator, operator.out.name, sizes, 0, True)
+
+
+def _joined(operator: Operator, space: Space) -> list[Desc]:
+    out, sizes = (ref.name for ref in operator.out)
+    return _whole(operator, out, sizes, *operator.args[1:])
+
+
+def _whole(operator: Operator, out: str, sizes: str, axis: int, stacks: bool) -> list[Desc]:
+    inputs, outputs = {"X": [operator.args[0].name]}, {"Out": [out], "OutIndex": [sizes]}
+    attrs = {"axis": axis, "use_stack": stacks}
+    return [op_desc("tensor_array_to_tensor", inputs, outputs, attrs, about=operator)]
+
+
+def _ranked(operator: Operator, space: Space) -> list[Desc]:
+    x, _, table = operator.args
+    inputs, outputs = {"X": [x.name], "RankTable": [table.name]}, {"Out": [operator.out[0].name]}
+    return [op_desc(operator.type, inputs, outputs, {}, about=operator)]
+
+
+def _backtraced(operator: Operator, space: Space) -> list[Desc]:
+    ids, scores, _, beam_size, end_id = operator.args
+    out, marks = (ref.name for ref in operator.out[:2])
+    return [
+        op_desc(
+            "beam_search_decode",
+            {"Ids": [ids.name], "Scores": [scores.name]},
+            {"SentenceIds": [out], "SentenceScores": [marks]},
+            {"beam_size": beam_size, "end_id": end_id},
+            about=operator,
+        )
+    ]
+
+
 _WRITERS: dict[str, Callable[[Operator, Space], list[Desc]]] = {
     "cond": _cond,
     "while": _while,
@@ -182,4 +218,9 @@ _WRITERS: dict[str, Callable[[Operator, Space], list[Desc]]] = {
     "write_to_array": _write,
     "read_from_array": _read,
     "lod_array_length": _length,
+    "stack_array": _stack,
+    "tensor_array_to_tensor": _joined,
+    "lod_tensor_to_array": _ranked,
+    "array_to_lod_tensor": _ranked,
+    "beam_search_decode": _backtraced,
 }

@@ -11,8 +11,10 @@ from argosy.static.files.decode import Node, add, shape_of
 from argosy.static.ir.block import Block
 from argosy.static.ir.variable import Parameter, Variable, samples
 from argosy.static.record.arrays import ArrayVariable
+from argosy.static.record.ranks import RANK_TABLE
 
 LOD_TENSOR, SELECTED_ROWS, TENSOR_ARRAY = 7, 8, 13
+LOD_RANK_TABLE = 12
 FEED_LIST, FETCH_LIST, STEP_SCOPES = 9, 10, 11
 
 _FIELDS = {
@@ -23,14 +25,19 @@ _FIELDS = {
 _DEEPEST_LOD = 8
 
 
-def add_variable(block: Block, node: Node, feeds: list[str]) -> None:
-    """Add the variable that ``node`` describes to ``block``; those of kinds that hold something of
-    Paddle's engine, such as the scopes of a loop, have no counterpart.
+def add_variable(block: Block, node: Node, feeds: list[str], alias: str = "") -> None:
+    """Add the variable that ``node`` describes to ``block``, perhaps under another name; those of
+    kinds that hold something of Paddle's engine, such as the scopes of a loop, have no counterpart.
     """
     fields = node.entries()
-    name = fields["name"].name()
+    name = alias or fields["name"].name()
     kind = fields["type"].entries()
     number = kind["type"].integer()
+    if number == LOD_RANK_TABLE:
+        table = Variable(block, name, *samples([-1, 2], torch.int64))
+        table.type = RANK_TABLE
+        add(block, table, node)
+        return
     if number not in _FIELDS:
         return
     if name in block.vars:
@@ -44,7 +51,6 @@ def add_variable(block: Block, node: Node, feeds: list[str]) -> None:
         made = Parameter(block, name, first, not stops)
     elif number == TENSOR_ARRAY:
         made = ArrayVariable(block, name, first, second)
-        made.is_known = True
     else:
         keeps = _flag(fields, "persistable")
         is_data = block.idx == 0 and name in feeds
@@ -83,6 +89,8 @@ def _flag(fields: dict[str, Node], name: str) -> bool:
 
 def described(variable: Variable) -> dict[str, Any]:
     """The VarDesc of a variable."""
+    if variable.type == RANK_TABLE:
+        return held_by_engine(variable.name, LOD_RANK_TABLE)
     dims = list(variable.shape)
     kind = TENSOR_ARRAY if isinstance(variable, ArrayVariable) else LOD_TENSOR
     out = tensor(variable.name, variable.raw.dtype, dims, kind, variable.lod_level)
@@ -107,5 +115,7 @@ def tensor(
 
 
 def held_by_engine(name: str, kind: int) -> dict[str, Any]:
-    """The VarDesc of a variable that holds what is fed or fetched, or the scopes of a loop."""
-    return {"name": name, "type": {"type": kind}, "persistable": kind != STEP_SCOPES}
+    """The VarDesc of a variable that holds what is fed or fetched, the scopes of a loop or a
+    table of ranks.
+    """
+    return {"name": name, "type": {"type": kind}, "persistable": kind in (FEED_LIST, FETCH_LIST)}

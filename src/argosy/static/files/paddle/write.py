@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from argosy.foundation.errors import NotSupported
-from argosy.static.files.paddle import call, proto, schema, structure
+from argosy.static.files.paddle import call, holders, proto, schema, structure
 from argosy.static.files.paddle.call import Desc, op_desc
 from argosy.static.files.paddle.expand import expanded
 from argosy.static.files.paddle.space import Space
@@ -88,6 +88,9 @@ class _Writing:
         }
 
     def _operators(self, operator: Operator) -> list[Desc]:
+        by_offsets = holders.written(operator, self._space)
+        if by_offsets is not None:
+            return by_offsets
         if operator.op is not None:
             return call.written(operator, self._space)
         return structure.written(operator, self._space)
