@@ -191,3 +191,15 @@ def test_layers_that_paddle_also_computes_in_dygraph():
     assert nn.conv2d_transpose(x, 3, filter_size=3).shape == [2, 3, 8, 8]
     with pytest.raises(AssertionError, match="enable_static"):
         nn.fc(x, 3)
+
+
+@pytest.mark.parametrize("name", ["conv2d", "conv2d_transpose", "conv3d_transpose"])
+def test_convolutions_want_known_channels_that_split_into_groups(name):
+    convolve, n = getattr(paddle.nn.functional, name), 3 if "3d" in name else 2
+    weight = paddle.static.data("weight", [4, 2] + [3] * n)
+    unknown = paddle.static.data("unknown", [-1, -1] + [8] * n)
+    odd = paddle.static.data("odd", [-1, 3] + [8] * n)
+    with pytest.raises(ValueError, match="channels of the input must be known"):
+        convolve(unknown, weight)
+    with pytest.raises(ValueError, match="multiple of groups=2"):
+        convolve(odd, weight, groups=2)
