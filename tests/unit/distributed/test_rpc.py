@@ -59,11 +59,11 @@ def test_errors_are_the_callers(worker):
         rpc.rpc_sync(worker, fail)
     with pytest.raises(RuntimeError, match="KeyError"):
         rpc.rpc_async(worker, fail).wait()
-    with pytest.raises(ValueError, match="no worker 'alome'. Did you mean 'alone'"):
+    with pytest.raises(ValueError, match=r"no worker 'alome'\. Did you mean 'alone'"):
         rpc.rpc_sync("alome", add, (1,))
     with pytest.raises(ValueError, match="define it at the top"):
         rpc.rpc_sync(worker, lambda: 1)
-    with pytest.raises(CollectiveTimeout, match="did not answer within 0.05 s"):
+    with pytest.raises(CollectiveTimeout, match=r"did not answer within 0\.05 s"):
         rpc.rpc_sync(worker, wait_for, (0.5,), timeout=0.05)
     assert rpc.rpc_sync(worker, add, (2,)) == 3
     with pytest.raises(ValueError, match="is worker 'alone' already"):

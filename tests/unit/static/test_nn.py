@@ -203,3 +203,10 @@ def test_convolutions_want_known_channels_that_split_into_groups(name):
         convolve(unknown, weight)
     with pytest.raises(ValueError, match="multiple of groups=2"):
         convolve(odd, weight, groups=2)
+    if name == "conv2d":
+        even, filters = (
+            paddle.static.data("even", [-1, 4, 8, 8]),
+            paddle.static.data("w", [3, 2, 3, 3]),
+        )
+        with pytest.raises(ValueError, match="number of filters must be a multiple of groups=2"):
+            convolve(even, filters, groups=2)

@@ -53,6 +53,11 @@ def _convolve(
     pads = _nonnegative(to_padding(padding, n, last), padding)
     if switch.is_static:
         _check_channels(op.name, x, groups, last)
+        if weight.shape[0] % groups:
+            raise UsageError(
+                f"{op.name}: the number of filters must be a multiple of groups={groups}, but the "
+                f"weight is {weight.shape}"
+            )
     return apply(
         op,
         x,
