@@ -282,7 +282,13 @@ class Recorder:
         if parameter.name in block.vars:
             return
         where, _ = _caller()
-        for operator in fill(block, block.add_variable(parameter.copy_to(block)), initializer):
+        operators = fill(block, block.add_variable(parameter.copy_to(block)), initializer)
+        made = initializer.shape_made(parameter.shape)
+        if made != list(parameter.shape):
+            kind = Kind(*samples(made, parameter.raw.dtype))
+            parameter.define(kind)
+            block.vars[parameter.name].define(kind)
+        for operator in operators:
             operator.role, operator.name_scope = self.role, self.name_scope
             operator.where, operator.device = where, self.device
 
