@@ -124,7 +124,7 @@ SECTIONS: dict[str, tuple[Variable, ...]] = {
             "the pipe by which a process tells its launcher that it can save, and that it has"),
         _row("PADDLE_RUN_MODE", "you", "collective", "`collective`, `ps` or `rpc` (`--run_mode`)"),
         _row("PADDLE_MASTER_ENDPOINT", "you", "the launcher's store",
-            "`host:port` at which rank 0 of `paddle.distributed.rpc` serves its meeting"),
+            "`host:port` at which rank 0 of `paddle.distributed.rpc` serves its store"),
         _row("PADDLE_WORKER_ENDPOINT", "you", "a free port",
             "`host:port` at which this worker of `paddle.distributed.rpc` takes calls"),
         _row("PADDLE_SERVER_NUM PADDLE_TRAINER_NUM", "you", "",

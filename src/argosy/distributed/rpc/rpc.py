@@ -71,7 +71,7 @@ class _Agent:
         self._server = CallServer(
             endpoints.bind_listener(mine.host, mine.port), token, _messages.answer
         )
-        self._threads = futures.ThreadPoolExecutor(_NUM_THREADS, "argosy-rpc")
+        self._calling = futures.ThreadPoolExecutor(_NUM_THREADS, "argosy-rpc")
         self._started: set[futures.Future[Any]] = set()  # by rpc_async, and under way
         self._callers: dict[str, Caller] = {}
         try:
@@ -99,7 +99,7 @@ class _Agent:
         return _messages.result(self._callers[to].call(message, deadline), to)
 
     def start(self, to: str, message: bytes, deadline: Deadline) -> FutureWrapper:
-        future = self._threads.submit(self.call, to, message, deadline)
+        future = self._calling.submit(self.call, to, message, deadline)
         self._started.add(future)
         future.add_done_callback(self._started.discard)
         return FutureWrapper(future)
@@ -110,7 +110,7 @@ class _Agent:
         try:
             # until all are done, functions that others call here may call on
             self._gather("done")
-            self._threads.shutdown()
+            self._calling.shutdown()
             # the store lives with rank 0, which must not go while others still ask it
             if self._rank == 0:
                 self._gather("gone")
@@ -135,7 +135,7 @@ class _Agent:
                     raise PeerLost(f"shutdown: worker {info.name!r} ended without shutdown()")
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._calling.shutdown(wait=False, cancel_futures=True)
         for caller in self._callers.values():
             caller.close()
         self._server.close()
