@@ -8,13 +8,13 @@ import torch
 
 from argosy._release import VERSION
 
-__all__ = ["cuda", "cudnn", "nccl", "show", "xpu", "cinn", "hip"]
+__all__ = ["cuda", "cuda_archs", "cudnn", "nccl", "show", "xpu", "cinn", "hip"]
 
 full_version = "3.3.1"
 major, minor, patch = full_version.split(".")
 rc = "0"
-is_tagged = True
-commit = "argosy"
+is_tagged = istaged = True  # the second is the name of 2.x
+commit = "7688495538f4d6c1893f084dd238a402e8f68ab6"  # of Paddle 3.3.1
 cuda_version = str(torch.version.cuda or False)
 cinn_version = "False"
 
@@ -27,6 +27,11 @@ def argosy_version() -> str:
 def cuda() -> str:
     """The version of CUDA that torch was built with, 'False' for none."""
     return cuda_version
+
+
+def cuda_archs() -> list[int]:
+    """The CUDA architectures that torch was built for."""
+    return [int(name[3:]) for name in torch.cuda.get_arch_list() if name[3:].isdigit()]
 
 
 def cudnn() -> str:

@@ -93,3 +93,26 @@ def test_functions_in_modules_of_their_name():
     from paddle.nn.utils.clip_grad_value_ import clip_grad_value_
 
     assert clip_grad_value_ is paddle.nn.utils.clip_grad_value_
+
+
+def test_version_of_the_api():
+    assert paddle.version.istaged is paddle.version.is_tagged is True
+    assert paddle.version.commit.isalnum()
+    assert isinstance(paddle.version.cuda_archs(), list)
+
+
+def test_elements_of_variables_by_function():
+    from paddle.base.variable_index import _getitem_static, _setitem_static
+
+    paddle.enable_static()
+    try:
+        with paddle.static.program_guard(paddle.static.Program()):
+            x = paddle.zeros([2, 3])
+            changed = _setitem_static(x, (slice(None), 1), 5.0)
+            fetches = [x, changed, _getitem_static(changed, (0, slice(1, None)))]
+            before, after, part = paddle.static.Executor().run(fetch_list=fetches)
+    finally:
+        paddle.disable_static()
+    assert before.sum() == 0
+    assert after.tolist() == [[0, 5, 0], [0, 5, 0]]
+    assert part.tolist() == [5, 0]

@@ -64,10 +64,10 @@ _LATER = {
 
 
 def __getattr__(name: str) -> object:
-    """Import ``fleet``, ``sharding`` and what they bring when they are first used."""
+    """Import ``fleet``, ``rpc``, ``sharding`` and what they bring when they are first used."""
     import importlib
 
-    if name in ("fleet", "sharding"):
+    if name in ("fleet", "rpc", "sharding"):
         return importlib.import_module(f"argosy.distributed.{name}")
     if name in _LATER:
         return getattr(importlib.import_module(f"argosy.distributed.{_LATER[name]}"), name)

@@ -106,7 +106,11 @@ class SingleOperator:
         return program
 
     def __repr__(self) -> str:
-        return f"Op({self._type}), inputs:{self._inputs}, outputs:{self._outputs}."
+        slots = [
+            ", ".join(f"{slot}[{', '.join(names)}]" for slot, names in by_slot.items())
+            for by_slot in (self._inputs, self._outputs)
+        ]
+        return f"Op({self._type}), inputs:{{{slots[0]}}}, outputs:{{{slots[1]}}}."
 
 
 def _value(attribute: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn.modules import batchnorm
+from torch.utils._python_dispatch import TorchDispatchMode
 
 # one call for the tensors of a list
 foreach_abs = torch._foreach_abs
@@ -35,6 +36,9 @@ foreach_sqrt_ = torch._foreach_sqrt_
 foreach_sub_ = torch._foreach_sub_
 foreach_zero_ = torch._foreach_zero_
 amp_foreach_non_finite_check_and_unscale_ = torch._amp_foreach_non_finite_check_and_unscale_
+
+# sees every operator that a thread runs
+DispatchMode = TorchDispatchMode
 
 # one kernel for a step of an optimizer
 fused_adagrad_ = torch._fused_adagrad_

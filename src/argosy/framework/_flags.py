@@ -16,11 +16,11 @@ from argosy.foundation import env
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError, nearest
 from argosy.foundation.process_state import register
 from argosy.framework.flag_table import DEFAULTS, Flag
+from argosy.framework.numerics import watch
 
 __all__ = ["set_flags", "get_flags"]
 
 _REFUSED_WHEN_TRUE = {
-    "FLAGS_check_nan_inf": "check the values yourself with paddle.isfinite(x).all()",
     "FLAGS_set_to_1d": "0-d tensors stay 0-d",
 }
 
@@ -34,6 +34,7 @@ def _set_exhaustive_search(value: Any) -> None:
 
 
 _EFFECTS: dict[str, Callable[[Any], None]] = {
+    "FLAGS_check_nan_inf": lambda value: watch(bool(value)),
     "FLAGS_cudnn_deterministic": _set_deterministic,
     "FLAGS_cudnn_exhaustive_search": _set_exhaustive_search,
 }
@@ -137,3 +138,13 @@ def get_flags(flags: str | Sequence[str]) -> dict[str, Flag]:
     for name in flags:
         _check_known("get_flags", name)
     return {name: _holder.values[name] for name in flags}
+
+
+def _begin() -> None:
+    """Let those flags of the environment that change what torch does count from the start."""
+    for name, text in env.flags().items():
+        if name in _EFFECTS:
+            _holder._read_environment(name, text)
+
+
+_begin()

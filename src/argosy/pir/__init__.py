@@ -4,4 +4,4 @@ Programs here are those of the first: ``paddle.static.Program``, with blocks, op
 variables.
 """
 
-from argosy.pir.core import Program, Value
+from argosy.pir.core import Block, OpResult, Program, Value

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from argosy.foundation import dtypes
 from argosy.foundation.errors import NotSupported
 
-__all__ = ["Program", "Value", "datatype_to_vartype", "vartype_to_datatype"]
+__all__ = ["Block", "OpResult", "Program", "Value", "datatype_to_vartype", "vartype_to_datatype"]
 
 
 class _OfSecondIr:
@@ -22,6 +22,14 @@ class _OfSecondIr:
 
 class Value(_OfSecondIr):
     """A value in a program of the second IR: what ``isinstance`` is asked about; nothing is one."""
+
+
+class OpResult(Value):
+    """The name of a value in 2.6; nothing is one."""
+
+
+class Block(_OfSecondIr):
+    """A block of the second IR; nothing is one."""
 
 
 class Program(_OfSecondIr):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation.dtypes import to_torch
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import DtypeError, UsageError
 from argosy.ops.array import joining as ops
 from argosy.ops.array import manipulation as layout_ops
 from argosy.ops.table import Op
@@ -39,7 +39,7 @@ def _tensor_list(x: Any, call: str) -> list[Any]:
         )
     for position, item in enumerate(x):
         if not isinstance(item, Tensor):
-            raise UsageError(
+            raise DtypeError(
                 f"{call}: item {position} of 'x' must be a Tensor, but is {type(item).__name__}"
             )
     return list(x)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 
 import numpy as np
 import torch
 
+from argosy import version
 from argosy.foundation.errors import DtypeError, InternalError, UsageError
 
 __all__ = ["run_check", "require_version"]
-
-_API_VERSION = "3.3.1"
 
 
 def run_check() -> None:
@@ -38,21 +38,23 @@ def run_check() -> None:
 
 
 def require_version(min_version: str, max_version: str | None = None) -> None:
-    """Raise unless the version of Paddle's API that argosy speaks lies between the two
-    (inclusive).
+    """Raise unless the version of Paddle's API that argosy speaks, ``paddle.version``, lies between
+    the two (inclusive). Version 0.0.0 is taken for any, with a warning.
     """
     lowest = _parse("min_version", min_version)
     highest = None if max_version is None else _parse("max_version", max_version)
-    have = _parse("version", _API_VERSION)
+    spoken = ".".join((version.major, version.minor, version.patch, version.rc))
+    have = _parse("version", spoken)
+    if not any(have):
+        warnings.warn(f"require_version: {spoken} is not compared with others", stacklevel=2)
+        return
     if have < lowest or (highest is not None and have > highest):
         span = (
             f"version {min_version} or higher"
             if max_version is None
             else f"a version in [{min_version}, {max_version}]"
         )
-        raise UsageError(
-            f"VersionError: {span} is required, but argosy speaks Paddle {_API_VERSION}."
-        )
+        raise UsageError(f"VersionError: {span} is required, but argosy speaks Paddle {spoken}.")
 
 
 def _parse(name: str, version: str) -> list[int]:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import paddle
-from argosy.distributed.communication import _objects
+from argosy.distributed.communication import objects
 from argosy.foundation.errors import CheckpointError, CommError, UsageError
 from support import hostile_pickles
 
@@ -19,7 +19,7 @@ def sent(data: bytes) -> torch.Tensor:
 def test_objects_arrive():
     tensor = paddle.to_tensor([1.5, 2.0], dtype="bfloat16")
     values = [1, "a", {"w": np.arange(3)}, tensor, paddle.to_tensor([True])]
-    back = _objects.decode_list("recv_object_list", _objects.encode(values))
+    back = objects.decode_list("recv_object_list", objects.encode(values))
     assert back[:2] == [1, "a"]
     np.testing.assert_array_equal(back[2]["w"], np.arange(3))
     assert (back[3].dtype, back[3].raw.tolist(), back[4].tolist()) == (
@@ -41,7 +41,7 @@ def test_objects_arrive():
 )
 def test_hostile_objects_are_refused(name):
     with pytest.raises(CheckpointError, match="all_gather_object: an object of a peer"):
-        _objects.decode("all_gather_object", sent(hostile_pickles.PICKLES[name]))
+        objects.decode("all_gather_object", sent(hostile_pickles.PICKLES[name]))
 
 
 @pytest.mark.attack("a tensor from a peer that is none")
@@ -56,26 +56,26 @@ def test_hostile_objects_are_refused(name):
 )
 def test_tensors_are_made_of_arrays(array, dtype):
     made = hostile_pickles.call(
-        hostile_pickles.named("argosy.distributed.communication._objects", "_tensor"),
+        hostile_pickles.named("argosy.distributed.communication.objects", "_tensor"),
         array,
         hostile_pickles.text(dtype),
         b"\x88",
     )
     if array == hostile_pickles.EIGHT and dtype == "float32":
-        assert isinstance(_objects.decode("recv_object_list", sent(made)), paddle.Tensor)
+        assert isinstance(objects.decode("recv_object_list", sent(made)), paddle.Tensor)
         return
     with pytest.raises((CheckpointError, UsageError)):
-        _objects.decode("recv_object_list", sent(made))
+        objects.decode("recv_object_list", sent(made))
 
 
 @pytest.mark.attack("a list from a peer that is none")
 def test_what_is_no_list_is_refused():
     with pytest.raises(CheckpointError, match="recv_object_list: a peer sent a NoneType"):
-        _objects.decode_list("recv_object_list", sent(b"N"))
+        objects.decode_list("recv_object_list", sent(b"N"))
 
 
 @pytest.mark.attack("an object of an impossible size from a peer")
 @pytest.mark.parametrize("size", [-1, 0, 2**62])
 def test_sizes_that_are_none(size):
     with pytest.raises(CommError, match=f"an object of {size} bytes"):
-        _objects.buffer(torch.tensor([size]))
+        objects.buffer(torch.tensor([size]))

@@ -83,6 +83,10 @@ def test_slots_of_an_operator() -> None:
     assert proto.outputs[0].name == "Out"
     read = framework_pb2.OpProto.FromString(proto.SerializeToString())
     assert read == proto
+    assert read.IsInitialized()
+    read.inputs.add().name = "Y"
+    assert not read.IsInitialized()  # the comment of the slot is missing
+    assert core.get_op_extra_attrs("no_such_op") == {}
     assert core.AttrType.INT == next(a.type for a in proto.attrs if a.name == "axis")
     with pytest.raises(ValueError, match="no_such_op"):
         framework.OpProtoHolder.instance().get_op_proto("no_such_op")
@@ -101,7 +105,9 @@ def test_an_operator_runs_on_a_scope() -> None:
     scope.var("x").get_tensor().set(np.float32([1, 2]), core.CPUPlace())
     for name in ("y", "z"):
         scope.var(name).get_tensor()
-    Operator("scale", X="x", Out="y", scale=3.0).run(scope, core.CPUPlace())
+    scale = Operator("scale", X="x", Out="y", scale=3.0)
+    scale.run(scope, core.CPUPlace())
+    assert str(scale) == "Op(scale), inputs:{X[x]}, outputs:{Out[y]}."
     assert np.array(scope.find_var("y").get_tensor()).tolist() == [3, 6]
 
     desc = framework_pb2.OpDesc(type="sum")

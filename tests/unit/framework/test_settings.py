@@ -108,8 +108,8 @@ def test_wrong_flags(flags):
     with pytest.raises(RuntimeError, match="holds a bool"):
         framework.set_flags({"FLAGS_benchmark": "yes"})
     with pytest.raises(NotSupported):
-        framework.set_flags({"FLAGS_check_nan_inf": True})
-    framework.set_flags({"FLAGS_check_nan_inf": False})
+        framework.set_flags({"FLAGS_set_to_1d": True})
+    framework.set_flags({"FLAGS_set_to_1d": False})
 
 
 def test_mode_without_the_static_layer(monkeypatch):

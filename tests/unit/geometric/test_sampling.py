@@ -66,3 +66,9 @@ def test_empty_graphs_are_refused() -> None:
     nothing = paddle.zeros([0], "int64")
     with pytest.raises(ValueError, match="row"):
         graph_khop_sampler(nothing, GRAPH[1], paddle.to_tensor([0]), [1])
+
+
+def test_a_flag_for_a_buffer_needs_one() -> None:
+    nodes = paddle.to_tensor([0])
+    with pytest.raises(ValueError, match="perm_buffer"):
+        paddle.incubate.graph_sample_neighbors(*GRAPH, nodes, flag_perm_buffer=True)

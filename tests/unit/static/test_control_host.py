@@ -214,6 +214,19 @@ def test_device_guard_is_noted_on_operators():
     np.testing.assert_allclose(run([last])[0], X * 2, atol=1e-6)
 
 
+def test_operators_that_run_blocks_have_no_device():
+    x = static.data("x", [1], "int64")
+    with static.device_guard("cpu"):
+        with pytest.warns(UserWarning, match=r"Op\(while\) is not support to set device"):
+            static.nn.while_loop(lambda i: i < 3, lambda i: [i + 1], [x])
+        with pytest.warns(UserWarning, match=r"Op\(conditional_block\)"):
+            static.nn.cond(x < 3, lambda: x + 1, lambda: x)
+    block = static.default_main_program().global_block()
+    devices = {op.type: op.attr("op_device") for op in block.ops}
+    assert devices["while"] == ""
+    assert devices["less_than"] == "cpu"
+
+
 @pytest.mark.parametrize(
     ("device", "message"),
     [

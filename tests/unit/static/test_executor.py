@@ -337,3 +337,11 @@ def test_an_error_that_stays_as_it_is_is_not_its_own_cause():
     with pytest.raises(Refused) as caught:
         paddle.static.Executor().run(feed={"x": np.ones(2, "float32")}, fetch_list=[out])
     assert caught.value.__cause__ is not caught.value
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [(1, "float32"), ([1.0, 2.0], "float32"), ([1, 2], "complex64")]
+)
+def test_a_global_variable_of_no_such_kind(shape, dtype):
+    with pytest.raises(TypeError, match="create_global_var"):
+        paddle.static.create_global_var(shape, 2.0, dtype, persistable=True)

@@ -191,3 +191,40 @@ def test_layers_that_paddle_also_computes_in_dygraph():
     assert nn.conv2d_transpose(x, 3, filter_size=3).shape == [2, 3, 8, 8]
     with pytest.raises(AssertionError, match="enable_static"):
         nn.fc(x, 3)
+
+
+@pytest.mark.parametrize("name", ["conv2d", "conv2d_transpose", "conv3d_transpose"])
+def test_convolutions_want_known_channels_that_split_into_groups(name):
+    convolve, n = getattr(paddle.nn.functional, name), 3 if "3d" in name else 2
+    weight = paddle.static.data("weight", [4, 2] + [3] * n)
+    unknown = paddle.static.data("unknown", [-1, -1] + [8] * n)
+    odd = paddle.static.data("odd", [-1, 3] + [8] * n)
+    with pytest.raises(ValueError, match="channels of the input must be known"):
+        convolve(unknown, weight)
+    with pytest.raises(ValueError, match="multiple of groups=2"):
+        convolve(odd, weight, groups=2)
+    if name == "conv2d":
+        even, filters = (
+            paddle.static.data("even", [-1, 4, 8, 8]),
+            paddle.static.data("w", [3, 2, 3, 3]),
+        )
+        with pytest.raises(ValueError, match="number of filters must be a multiple of groups=2"):
+            convolve(even, filters, groups=2)
+
+
+def test_a_parameter_takes_the_shape_of_its_value():
+    ids = paddle.static.data("ids", [None], "int64")
+    value = np.arange(8, dtype="float32").reshape(4, 2)
+    with pytest.warns(UserWarning, match="takes the shape of the value"):
+        out = nn.embedding(ids, [5, 2], param_attr=paddle.nn.initializer.Assign(value))
+    [parameter] = paddle.static.default_main_program().all_parameters()
+    assert parameter.shape == [4, 2]
+    [rows] = run(out, feed={"ids": np.array([3, 0])})
+    assert rows.tolist() == [[6, 7], [0, 1]]
+
+
+def test_convolutions_want_a_choice_of_cudnn():
+    x = paddle.static.data("x", [2, 4, 5, 5])
+    for layer in (nn.conv2d, nn.conv2d_transpose):
+        with pytest.raises(ValueError, match="use_cudnn must be True or False"):
+            layer(x, 3, filter_size=3, use_cudnn=[0])

@@ -300,3 +300,21 @@ def test_the_hook_of_spectral_norm_says_what_to_use_instead():
         NotSupported, match=r"nn.utils.spectral_norm: .* use paddle.static.nn.spectral_norm"
     ):
         paddle.nn.utils.spectral_norm(paddle.nn.Linear(3, 2))
+
+
+@pytest.mark.parametrize(("mode", "num_states"), [("SimpleRNN", 1), ("GRU", 1), ("LSTM", 2)])
+@pytest.mark.parametrize("direction", ["forward", "bidirect"])
+def test_recurrent_layers_are_recorded_without_a_step(monkeypatch, mode, num_states, direction):
+    from argosy.ops.nn import recurrent
+
+    def steps(*args):
+        raise AssertionError("steps were computed to find a shape")
+
+    for name in ("LSTM", "GRU", "RNN_TANH"):
+        monkeypatch.setitem(recurrent._SEQUENCE_KERNELS, name, steps)
+    directions = 2 if direction == "bidirect" else 1
+    layer = getattr(paddle.nn, mode)(4, 8, 2, direction=direction)
+    out, states = layer(paddle.static.data("x", [None, None, 4]))
+    assert out.shape == [-1, -1, 8 * directions]
+    for state in states if num_states == 2 else [states]:
+        assert state.shape == [2 * directions, -1, 8]

@@ -450,3 +450,18 @@ def test_setitem_leaves_its_input_as_it_is():
     before, after = paddle.static.Executor().run(feed=feed, fetch_list=[doubled, out])
     np.testing.assert_array_equal(before, feed["x"] * 2)
     np.testing.assert_array_equal(after, [[0, 2, 4], [9, 9, 10]])
+
+
+def test_a_variable_is_renamed_with_its_uses():
+    x = paddle.static.data("x", [2])
+    doubled = x * 2.0
+    block = paddle.static.default_main_program().global_block()
+    assert block._rename_var("x", b"y").name == "y"
+    assert "x" not in block.vars
+    exe = paddle.static.Executor()
+    [value] = exe.run(feed={"y": np.ones(2, "float32")}, fetch_list=[doubled])
+    assert value.tolist() == [2, 2]
+    with pytest.raises(ValueError, match="no variable 'x'"):
+        block._rename_var("x", "z")
+    with pytest.raises(ValueError, match="another"):
+        block._rename_var("y", doubled.name)

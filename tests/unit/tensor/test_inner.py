@@ -138,3 +138,15 @@ def test_nodes_of_the_graph():
     leaf = next(n for n in node.next_functions if n.name() == "GradNodeAccumulation")
     assert leaf.next_functions == [None]
     assert x.grad_fn is None
+
+
+def test_changes_of_a_gradient_are_forgotten():
+    w = paddle.ones([2])
+    w.stop_gradient = False
+    (w * 3).sum().backward()
+    w.grad.scale_(0.5)
+    w._reset_grad_inplace_version(False)
+    assert w.grad.inplace_version == 1
+    w._reset_grad_inplace_version(True)
+    assert w.grad.inplace_version == 0
+    assert w.grad.tolist() == [1.5, 1.5]

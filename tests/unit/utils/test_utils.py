@@ -102,6 +102,18 @@ def test_require_version():
         utils.require_version(3)
 
 
+def test_require_version_reads_the_module(monkeypatch):
+    for name, value in zip(("major", "minor", "patch", "rc"), "1410", strict=True):
+        monkeypatch.setattr(version, name, value)
+    utils.require_version("1.4.1", "1.6.0")
+    with pytest.raises(ValueError, match=r"1\.4\.1\.0"):
+        utils.require_version("1.5")
+    for name in ("major", "minor", "patch", "rc"):
+        monkeypatch.setattr(version, name, "0")
+    with pytest.warns(UserWarning, match="is not compared"):
+        utils.require_version("9.0")
+
+
 def test_run_check(capsys):
     utils.run_check()
     assert "installed successfully" in capsys.readouterr().out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.distributed.communication import _objects, _programs
+from argosy.distributed.communication import _programs, objects
 from argosy.distributed.communication._call import member_of, prepare, start, targets, then
 from argosy.framework.mode import switch
 from argosy.runtime.comm.group import Group
@@ -34,5 +34,5 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
     """Append the ``obj`` of every rank, in rank order, to ``object_list``."""
     chosen = member_of("all_gather_object", group)
     if chosen is not None:
-        every = _objects.exchange(chosen, obj)
-        object_list.extend(_objects.decode("all_gather_object", data) for data in every)
+        every = objects.exchange(chosen, obj)
+        object_list.extend(objects.decode("all_gather_object", data) for data in every)

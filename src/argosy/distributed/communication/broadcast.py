@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.distributed.communication import _objects, _programs
+from argosy.distributed.communication import _programs, objects
 from argosy.distributed.communication._call import member_of, prepare, start
 from argosy.foundation.errors import UsageError
 from argosy.framework.mode import switch
@@ -34,12 +34,12 @@ def broadcast_object_list(object_list: list[Any], src: int, group: Group | None 
     equal.
     """
     call = "broadcast_object_list"
-    _objects.check_list(call, object_list)
+    objects.check_list(call, object_list)
     chosen = member_of(call, group)
     if chosen is None:
         return
     root = chosen.rank_of(src, call)
-    received = _objects.broadcast(call, chosen, root, object_list)
+    received = objects.broadcast(call, chosen, root, object_list)
     if len(received) != len(object_list):
         raise UsageError(
             f"broadcast_object_list: rank {src} passed {len(received)} objects, this rank a list "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.distributed.communication import _objects
+from argosy.distributed.communication import objects
 from argosy.distributed.communication._call import member_of, prepare, start, targets, then
 from argosy.foundation.errors import UsageError
 from argosy.runtime.comm.group import Group
@@ -43,6 +43,6 @@ def gather_object(
     is_root = chosen.rank == chosen.rank_of(dst, "gather_object")
     if is_root and object_gather_list is None:
         raise UsageError(f"gather_object: rank {dst} receives and must pass object_gather_list")
-    every = _objects.exchange(chosen, obj)
+    every = objects.exchange(chosen, obj)
     if is_root and object_gather_list is not None:
-        object_gather_list.extend(_objects.decode("gather_object", data) for data in every)
+        object_gather_list.extend(objects.decode("gather_object", data) for data in every)

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from argosy.distributed.communication import _objects, _programs
+from argosy.distributed.communication import _programs, objects
 from argosy.distributed.communication._call import member_of, prepare
 from argosy.foundation.errors import UsageError
 from argosy.framework.mode import switch
@@ -47,17 +47,17 @@ def recv_object_list(
     """Replace the contents of ``object_list`` by what global rank ``src`` (or ``src_in_group``)
     sends; returns the sender's global rank.
     """
-    _objects.check_list("recv_object_list", object_list)
+    objects.check_list("recv_object_list", object_list)
     chosen = member_of("recv_object_list", group)
     if chosen is None:
         return None
-    peer = _objects.peer("recv_object_list", chosen, src, src_in_group, "src")
+    peer = objects.peer("recv_object_list", chosen, src, src_in_group, "src")
     call = chosen.transport.recv
     size = torch.zeros(1, dtype=torch.int64)
     chosen.message("recv", peer, False, call, size, peer)
-    data = _objects.buffer(size)
+    data = objects.buffer(size)
     chosen.message("recv", peer, False, call, data, peer)
-    received = _objects.decode_list("recv_object_list", data)
+    received = objects.decode_list("recv_object_list", data)
     if len(received) != len(object_list):
         raise UsageError(
             f"recv_object_list: {len(received)} objects were sent, but the list has "

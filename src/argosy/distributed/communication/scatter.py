@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.distributed.communication import _objects, _programs
+from argosy.distributed.communication import _programs, objects
 from argosy.distributed.communication._call import member_of, parts, prepare, start
 from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.framework.mode import switch
@@ -55,7 +55,7 @@ def scatter_object_list(
             f"scatter_object_list: rank {src} must pass a list of {chosen.nranks} objects, one "
             "for each rank"
         )
-    received = _objects.broadcast(call, chosen, root, in_object_list)
+    received = objects.broadcast(call, chosen, root, in_object_list)
     if len(received) != chosen.nranks:
         raise CheckpointError(
             f"scatter_object_list: rank {src} sent {len(received)} objects to {chosen.nranks} ranks"

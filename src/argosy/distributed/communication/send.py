@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from argosy.distributed.communication import _objects, _programs
+from argosy.distributed.communication import _programs, objects
 from argosy.distributed.communication._call import member_of, prepare
 from argosy.foundation.errors import UsageError
 from argosy.framework.mode import switch
@@ -47,12 +47,12 @@ def send_object_list(
     """Hand the objects to global rank ``dst``, or to rank ``dst_in_group`` of the group; it must
     call ``recv_object_list``.
     """
-    _objects.check_list("send_object_list", object_list)
+    objects.check_list("send_object_list", object_list)
     chosen = member_of("send_object_list", group)
     if chosen is None:
         return
-    peer = _objects.peer("send_object_list", chosen, dst, dst_in_group, "dst")
+    peer = objects.peer("send_object_list", chosen, dst, dst_in_group, "dst")
     call = chosen.transport.send
-    data = _objects.encode(object_list)
+    data = objects.encode(object_list)
     chosen.message("send", peer, False, call, torch.tensor([data.numel()]), peer)
     chosen.message("send", peer, False, call, data, peer)

@@ -26,13 +26,14 @@ class DecodeError(UsageError):
 @dataclass(frozen=True)
 class Field:
     """One field: its number, whether it repeats, and what it holds: ``int``, ``bool``, ``float``,
-    ``double``, ``string`` or, with ``message``, a message.
+    ``double``, ``string`` or, with ``message``, a message; whether each message must have it.
     """
 
     number: int
     kind: str
     repeats: bool = False
     message: Callable[[], Message] | None = None
+    is_required: bool = False
 
     @property
     def wire(self) -> int:
@@ -112,6 +113,16 @@ class Message:
         if isinstance(value, Message):
             return any(True for _ in value.ListFields())
         return value is not None and not (isinstance(value, Repeated) and not value)
+
+    def IsInitialized(self) -> bool:
+        """Whether all fields that must be there are, in messages inside too."""
+        if any(f.is_required and name not in self._present for name, f in self.FIELDS.items()):
+            return False
+        values = (value for _, value in self.ListFields())
+        inner = (
+            item for value in values for item in (value if isinstance(value, list) else [value])
+        )
+        return all(item.IsInitialized() for item in inner if isinstance(item, Message))
 
     def Clear(self) -> None:
         self._present.clear()

@@ -41,24 +41,26 @@ globals().update({member.name: int(member) for member in AttrType})
 
 
 def _fields(text: str, **messages: Any) -> dict[str, Field]:
-    """Fields from lines ``name number kind``, of which ``kind*`` repeats; a kind that is none of
-    the simple ones is a message.
+    """Fields from lines ``name number kind``, of which ``kind*`` repeats and ``kind!`` must be
+    there; a kind that is none of the simple ones is a message.
     """
     fields = {}
     for line in text.strip().splitlines():
         name, number, kind = line.split()
-        message = messages.get(kind.rstrip("*"))
+        simple = kind.rstrip("*!")
+        message = messages.get(simple)
         fields[name] = Field(
             int(number),
-            "message" if message is not None else kind.rstrip("*"),
+            "message" if message is not None else simple,
             kind.endswith("*"),
             message,
+            kind.endswith("!"),
         )
     return fields
 
 
 class Complex(Message):
-    FIELDS: ClassVar = _fields("r 1 double\n i 2 double")
+    FIELDS: ClassVar = _fields("r 1 double!\n i 2 double!")
 
 
 class Scalar(Message):
@@ -72,7 +74,7 @@ class Scalar(Message):
 
     FIELDS: ClassVar = _fields(
         """
-        type 1 int
+        type 1 int!
         b 2 bool
         i 3 int
         r 4 double
@@ -88,8 +90,8 @@ class OpDesc(Message):
     class Attr(Message):
         FIELDS: ClassVar = _fields(
             """
-            name 1 string
-            type 2 int
+            name 1 string!
+            type 2 int!
             i 3 int
             f 4 float
             s 5 string
@@ -113,13 +115,13 @@ class OpDesc(Message):
         )
 
     class Var(Message):
-        FIELDS: ClassVar = _fields("parameter 1 string\n arguments 2 string*")
+        FIELDS: ClassVar = _fields("parameter 1 string!\n arguments 2 string*")
 
     FIELDS: ClassVar = _fields(
         """
         inputs 1 Var*
         outputs 2 Var*
-        type 3 string
+        type 3 string!
         attrs 4 Attr*
         is_target 5 bool
         """,
@@ -134,8 +136,8 @@ class OpProto(Message):
     class Var(Message):
         FIELDS: ClassVar = _fields(
             """
-            name 1 string
-            comment 2 string
+            name 1 string!
+            comment 2 string!
             duplicable 3 bool
             intermediate 4 bool
             dispensable 5 bool
@@ -147,9 +149,9 @@ class OpProto(Message):
     class Attr(Message):
         FIELDS: ClassVar = _fields(
             """
-            name 1 string
-            type 2 int
-            comment 3 string
+            name 1 string!
+            type 2 int!
+            comment 3 string!
             generated 4 bool
             extra 5 bool
             quant 6 bool
@@ -159,11 +161,11 @@ class OpProto(Message):
 
     FIELDS: ClassVar = _fields(
         """
-        type 1 string
+        type 1 string!
         inputs 2 Var*
         outputs 3 Var*
         attrs 4 Attr*
-        comment 5 string
+        comment 5 string!
         """,
         Var=Var,
         Attr=Attr,

@@ -6,10 +6,15 @@ import math
 import warnings
 from typing import Any, NoReturn
 
+import torch
+
 from argosy import tensor as T
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
+from argosy.framework.mode import switch
 from argosy.nn.parameter import create_parameter
 from argosy.static.record.activation import activate
+from argosy.static.record.recorder import recorder
+from argosy.tensor.engine import unique_name
 
 __all__ = [
     "batch_fc",
@@ -99,9 +104,39 @@ def rank_attention(*args: Any, **kwargs: Any) -> NoReturn:
     raise NotSupported("paddle.incubate.layers.rank_attention")
 
 
-def pow2_decay_with_linear_warmup(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not supported."""
-    raise NotSupported(
-        "paddle.incubate.layers.pow2_decay_with_linear_warmup; use "
-        "paddle.optimizer.lr.LinearWarmup around PolynomialDecay(power=2)"
-    )
+def pow2_decay_with_linear_warmup(
+    warmup_steps: int,
+    total_steps: int,
+    base_lr: float,
+    end_lr: float,
+    dtype: str = "float32",
+    name: str | None = None,
+) -> Any:
+    """The learning rate of a program: grows with its runs from 0 to ``base_lr`` over
+    ``warmup_steps``, then falls as a parabola to ``end_lr`` at ``total_steps``.
+
+    Example:
+        >>> paddle.enable_static()
+        >>> main, startup = paddle.static.Program(), paddle.static.Program()
+        >>> with paddle.static.program_guard(main, startup):
+        ...     lr = paddle.incubate.layers.pow2_decay_with_linear_warmup(2, 4, 1.0, 0.0)
+        >>> exe = paddle.static.Executor()
+        >>> _ = exe.run(startup)
+        >>> [exe.run(main, fetch_list=[lr])[0].item() for _ in range(5)]
+        [0.5, 1.0, 0.25, 0.0, 0.0]
+        >>> paddle.disable_static()
+    """
+    call = "pow2_decay_with_linear_warmup"
+    if not switch.is_static:
+        raise NotSupported(
+            f"{call}: eagerly; use paddle.optimizer.lr.LinearWarmup around PolynomialDecay(power=2)"
+        )
+    if warmup_steps > total_steps:
+        raise BadArgument(
+            f"{call}: warmup_steps={warmup_steps} is larger than total_steps={total_steps}"
+        )
+    count = recorder.new_state(unique_name.generate(f"{call}.step"), [1], torch.int64, 0)
+    step = T.cast(T.increment(count, 1), dtype)
+    left = T.clip((total_steps - step) / max(total_steps - warmup_steps, 1), min=0.0)
+    falling = (base_lr - end_lr) * left * left + end_lr
+    return T.where(step <= warmup_steps, step * (base_lr / max(warmup_steps, 1)), falling)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.foundation.errors import UsageError
 from argosy.geometric import sample_neighbors
 
 
@@ -19,4 +20,6 @@ def graph_sample_neighbors(
     name: str | None = None,
 ) -> Any:
     """As ``paddle.geometric.sample_neighbors``; both buffers only serve GPUs."""
+    if flag_perm_buffer and perm_buffer is None:
+        raise UsageError("graph_sample_neighbors: flag_perm_buffer=True needs a perm_buffer")
     return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.foundation.errors import UsageError
+from argosy.framework.mode import switch
 from argosy.nn.functional.window import is_channel_last, to_list, to_padding
 from argosy.ops.nn import conv as ops
 from argosy.ops.table import Op
@@ -21,6 +22,21 @@ def _nonnegative(padding: str | list[int], given: Any) -> str | list[int]:
     return padding
 
 
+def _check_channels(call: str, x: Any, groups: int, last: bool) -> None:
+    """Refuse recorded input whose channels are unknown or do not split into groups; eager input is
+    checked by the engine.
+    """
+    shape = x.shape
+    channels = shape[-1 if last else 1]
+    if channels < 0:
+        raise UsageError(f"{call}: the channels of the input must be known, but it is {shape}")
+    if channels % groups:
+        raise UsageError(
+            f"{call}: the channels of the input must be a multiple of groups={groups}, but it is "
+            f"{shape}"
+        )
+
+
 def _convolve(
     op: Op,
     n: int,
@@ -35,6 +51,13 @@ def _convolve(
 ) -> Any:
     last = is_channel_last(data_format, n, op.name)
     pads = _nonnegative(to_padding(padding, n, last), padding)
+    if switch.is_static:
+        _check_channels(op.name, x, groups, last)
+        if weight.shape[0] % groups:
+            raise UsageError(
+                f"{op.name}: the number of filters must be a multiple of groups={groups}, but the "
+                f"weight is {weight.shape}"
+            )
     return apply(
         op,
         x,
@@ -64,6 +87,8 @@ def _convolve_back(
 ) -> Any:
     last = is_channel_last(data_format, n, op.name)
     pads = _nonnegative(to_padding(padding, n, last), padding)
+    if switch.is_static:
+        _check_channels(op.name, x, groups, last)
     size = None
     if output_size is not None:
         if output_padding != 0:

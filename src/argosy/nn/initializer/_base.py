@@ -35,6 +35,10 @@ class Initializer:
         """
         raise NotImplementedError(f"{type(self).__name__} does not define plan()")
 
+    def shape_made(self, shape: Sequence[int]) -> list[int]:
+        """The shape that a parameter declared with ``shape`` has when it is filled."""
+        return list(shape)
+
     def made_in(self, dtype: torch.dtype) -> torch.dtype:
         """The dtype in which a program makes values of ``dtype``; a cast follows if it is
         another.

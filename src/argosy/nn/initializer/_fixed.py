@@ -54,6 +54,9 @@ class Assign(Initializer):
                 f"Assign: expected numbers, but received an array of {self._value.dtype}"
             )
 
+    def shape_made(self, shape: Sequence[int]) -> list[int]:
+        return list(shape if self._value.size == int(np.prod(shape)) else self._value.shape)
+
     def plan(self, shape: Sequence[int], dtype: torch.dtype) -> Plan:
         value = self._value
         if value.size == int(np.prod(shape)):

@@ -200,10 +200,13 @@ def rnn(
         kernel = _projected_lstm
     states = states or _zero_states(x, weights, mode, num_stacks, time_major)
     _check(x, states, weights, mode, num_stacks, time_major)
+    if x.is_meta:  # torch would go through the steps, as many as stand for an unknown number
+        width = states[0].shape[-1] * num_stacks // num_layers
+        return x.new_empty([*x.shape[:2], width]), *(torch.empty_like(state) for state in states)
     # cuDNN needs its training form for any backward; without dropout it computes the same
     keeps_graph = is_training or torch.is_grad_enabled()
     shape = (True, num_layers, dropout if is_training else 0.0, keeps_graph, is_bidirectional)
-    if lengths is None or x.is_meta:  # lengths do not change shapes
+    if lengths is None:
         hx = tuple(states) if mode == "LSTM" else states[0]
         return tuple(kernel(x, hx, list(weights), *shape, not time_major))
     return _over_lengths(kernel, x, states, list(weights), lengths, shape, time_major)

@@ -36,13 +36,19 @@ class ServedStore(StoreClient):
         self._server.close()
 
 
-def connect(endpoint: str, rank: int, timeout_s: float) -> StoreClient:
-    """Reach the job's store, serving it first if that falls to this rank."""
+def connect(
+    endpoint: str, rank: int, timeout_s: float, is_served: bool | None = None
+) -> StoreClient:
+    """Reach the job's store, serving it first if that falls to this rank; ``is_served``: whether a
+    launcher does, which else the environment says.
+    """
     where = endpoints.parse(endpoint, "the master endpoint")
     host, port = where.host, where.port
     token = token_for(where)
     deadline = Deadline.after(timeout_s)
-    if rank == 0 and env.get(SERVED) != "1":
+    if is_served is None:
+        is_served = env.get(SERVED) == "1"
+    if rank == 0 and not is_served:
         server = StoreServer(endpoints.bind_listener(host, port), token)
         try:
             return ServedStore(server, host, port, token, deadline)

@@ -172,12 +172,12 @@ def parse(
 
 def _refuse_unsupported(values: Mapping[str, Any]) -> None:
     asked = [f"--{name}" for name in flags.HETER_FLAGS if values[name]]
-    if values["run_mode"] not in ("collective", "ps"):
+    if values["run_mode"] not in ("collective", "ps", "rpc"):
         asked.append(f"--run_mode {values['run_mode']}")
     if asked:
         raise NotSupported(
-            f"launch: {', '.join(asked)} asks for a heterogeneous, federated or rpc job; "
-            "collective and parameter-server jobs can be started"
+            f"launch: {', '.join(asked)} asks for a heterogeneous or federated job; "
+            "collective, parameter-server and rpc jobs can be started"
         )
     etcd = [f"--{name}" for name in _ETCD_FLAGS if values[name]]
     if values["master"].startswith("etcd://"):

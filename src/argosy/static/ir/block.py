@@ -213,6 +213,18 @@ class Block:
         variable.take_name(new)
         self.add_variable(variable)
 
+    def _rename_var(self, name: str | bytes, new_name: str | bytes) -> Variable:
+        """Give a variable and its uses by this block's operators another name; returns it."""
+        old, new = (n.decode() if isinstance(n, bytes) else n for n in (name, new_name))
+        if old not in self.vars:
+            raise UsageError(f"_rename_var: block {self.idx} has no variable {old!r}")
+        if new in self.vars:
+            raise ProgramError(f"_rename_var: there is another {new!r} already")
+        if any(operator.sub_blocks for operator in self.ops):
+            raise NotSupported("_rename_var: in a block with operators that run other blocks")
+        self.rename_made({old: new}, 0)
+        return self.vars[new]
+
     def rename_made(self, names: Mapping[str, str], start: int) -> None:
         """Give variables that the operators from ``start`` on made other names."""
 

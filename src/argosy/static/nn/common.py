@@ -385,6 +385,8 @@ def layer_kind(call: str, is_depthwise: bool, use_cudnn: bool) -> str:
     """After what the parameters are named: without cuDNN, a convolution of each channel by itself
     is an operator of its own in Paddle.
     """
+    if not isinstance(use_cudnn, bool):
+        raise UsageError(f"{call}: use_cudnn must be True or False, but received {use_cudnn!r}")
     return (
         f"depthwise_{call}"
         if is_depthwise and not use_cudnn and call.startswith("conv2d")

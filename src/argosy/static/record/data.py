@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from argosy.foundation import dtypes
 from argosy.foundation.errors import BadArgument, DtypeError, NotSupported, UsageError
 from argosy.framework.mode import switch
@@ -74,6 +76,14 @@ def create_global_var(
     """A variable that the startup program fills with ``value``; it keeps what operators assign to
     it from run to run. In dygraph a Tensor of ``value``.
     """
+    call = "create_global_var"
+    if not isinstance(shape, (list, tuple, np.ndarray)):
+        raise DtypeError(f"{call}: shape must be a list, but received {type(shape).__name__}")
+    for extent in shape:
+        if not isinstance(extent, (int, np.integer)):
+            raise DtypeError(f"{call}: shape must hold integers, but received {shape}")
+    if dtypes.to_torch(dtype).is_complex:
+        raise DtypeError(f"{call}: dtype must be real, but received {dtype}")
     if not switch.is_static:
         made: Tensor = full([int(n) for n in shape], value, dtype)
         made.persistable = bool(persistable)

@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -192,10 +193,20 @@ class Recorder:
                 self.role,
                 self.name_scope,
                 _caller()[0] if where is None else where,
-                self.device,
+                self._device_of(kind),
             )
         )
         return added
+
+    def _device_of(self, kind: str) -> str:
+        if self.device and kind in _WITHOUT_DEVICE:
+            warnings.warn(
+                f"The Op({_WITHOUT_DEVICE[kind]}) is not support to set device. device_guard "
+                "counts for the operators in its blocks",
+                stacklevel=2,
+            )
+            return ""
+        return self.device
 
     def admit(self, value: Any) -> Any:
         """Let a Tensor with values take part as a constant of the program."""
@@ -271,7 +282,13 @@ class Recorder:
         if parameter.name in block.vars:
             return
         where, _ = _caller()
-        for operator in fill(block, block.add_variable(parameter.copy_to(block)), initializer):
+        operators = fill(block, block.add_variable(parameter.copy_to(block)), initializer)
+        made = initializer.shape_made(parameter.shape)
+        if made != list(parameter.shape):
+            kind = Kind(*samples(made, parameter.raw.dtype))
+            parameter.define(kind)
+            block.vars[parameter.name].define(kind)
+        for operator in operators:
             operator.role, operator.name_scope = self.role, self.name_scope
             operator.where, operator.device = where, self.device
 
@@ -559,6 +576,8 @@ def name_scope(prefix: str | None = None) -> Iterator[None]:
 
 
 # What an operator may be put on; an index selects one of several.
+# operators that only run blocks, and Paddle's types of them
+_WITHOUT_DEVICE = {"while": "while", "cond": "conditional_block"}
 _DEVICES = ("cpu", "gpu", "xpu", "npu", "mlu")
 
 

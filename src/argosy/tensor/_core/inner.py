@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from argosy.foundation import torch_private
 from argosy.foundation.errors import AutogradError
 from argosy.tensor._core.construct import is_initialised, mark_uninitialised
 from argosy.tensor._core.convert import to_raw
@@ -101,6 +102,12 @@ def _register_backward_hook(self: Tensor, hook: Callable[[], None]) -> int:
     return len(self.raw._post_accumulate_grad_hooks)
 
 
+def _reset_grad_inplace_version(self: Tensor, set_to_zero: bool = False) -> None:
+    """Forget, with ``set_to_zero``, how often the gradient was changed in place."""
+    if set_to_zero and self.raw.grad is not None:
+        torch_private.set_version_counter((self.raw.grad,), (0,))
+
+
 class GradNode:
     """A node of the graph that backward walks, under Paddle's name for it."""
 
@@ -163,6 +170,7 @@ METHODS: dict[str, Any] = {
     "_place": lambda self: self.place,
     "_place_str": property(lambda self: str(self.place)),
     "_register_backward_hook": _register_backward_hook,
+    "_reset_grad_inplace_version": _reset_grad_inplace_version,
     "_set_grad_ivar": _set_grad_ivar,
     "_share_buffer_to": _share_buffer_to,
     "_share_underline_tensor_to": _share_underline_tensor_to,

@@ -10,6 +10,17 @@ import pytest
 from paddle.distributed.fleet.utils import HDFSClient, LocalFS, fs
 
 
+def test_a_file_system_of_ones_own_defines_what_it_needs():
+    class Listing(fs.FS):
+        def ls_dir(self, fs_path):
+            return ["a"], ["b"]
+
+    assert Listing().list_dirs("/") == ["a"]
+    for method, args in [("is_file", 1), ("mv", 4), ("touch", 2), ("need_upload_download", 0)]:
+        with pytest.raises(NotImplementedError, match=f"Listing does not define {method}"):
+            getattr(Listing(), method)(*["x"] * args)
+
+
 def test_local(tmp_path):
     local, folder, file = LocalFS(), str(tmp_path / "a" / "b"), str(tmp_path / "a" / "file")
     local.mkdirs(folder)

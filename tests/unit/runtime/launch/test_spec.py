@@ -203,7 +203,7 @@ def test_wrong_cards_and_variables():
     [
         "--heter_worker_num 2 --server_num 1 --worker_num 1 t.py",
         "--coordinator_num 1 t.py",
-        "--run_mode rpc t.py",
+        "--run_mode heter t.py",
         "--elastic_server e:1 t.py",
         "--master etcd://e:1 --nnodes 2 t.py",
         "--auto_tuner_json t.json t.py",

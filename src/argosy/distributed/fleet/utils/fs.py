@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import os
 import shutil
 import signal
@@ -12,7 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 from argosy.foundation import programs
 from argosy.foundation.deadline import Deadline
-from argosy.foundation.errors import ArgosyError, BadArgument, ConfigError, ProgramTimeout
+from argosy.foundation.errors import (
+    ArgosyError,
+    BadArgument,
+    ConfigError,
+    NotSupported,
+    ProgramTimeout,
+)
 
 __all__ = ["FS", "ExecuteError", "FSFileExistsError", "FSFileNotExistsError", "FSShellCmdAborted",
     "FSTimeOut", "HDFSClient", "LocalFS"]  # fmt: skip
@@ -42,59 +47,65 @@ class FSFileNotExistsError(ArgosyError):
     """There is no such file."""
 
 
-class FS(abc.ABC):
-    """What scripts do with files, wherever these are."""
+def _lacking(fs: FS, method: str) -> NotSupported:
+    return NotSupported(f"{type(fs).__name__} does not define {method}()")
 
-    @abc.abstractmethod
+
+class FS:
+    """What scripts do with files, wherever these are. A class of one's own defines those methods
+    that it needs; the others raise ``NotImplementedError``, as in Paddle.
+    """
+
     def ls_dir(self, fs_path: str) -> tuple[list[str], list[str]]:
         """The names of the folders and of the files in a folder; none if it does not exist."""
+        raise _lacking(self, "ls_dir")
 
-    @abc.abstractmethod
-    def is_file(self, fs_path: str) -> bool: ...
+    def is_file(self, fs_path: str) -> bool:
+        raise _lacking(self, "is_file")
 
-    @abc.abstractmethod
-    def is_dir(self, fs_path: str) -> bool: ...
+    def is_dir(self, fs_path: str) -> bool:
+        raise _lacking(self, "is_dir")
 
-    @abc.abstractmethod
-    def is_exist(self, fs_path: str) -> bool: ...
+    def is_exist(self, fs_path: str) -> bool:
+        raise _lacking(self, "is_exist")
 
-    @abc.abstractmethod
     def mkdirs(self, fs_path: str) -> None:
         """Make a folder and those above it; it may exist."""
+        raise _lacking(self, "mkdirs")
 
-    @abc.abstractmethod
     def delete(self, fs_path: str) -> None:
         """Remove a file, or a folder with all in it; it need not exist."""
+        raise _lacking(self, "delete")
 
-    @abc.abstractmethod
     def mv(
         self, src_path: str, dst_path: str, overwrite: bool = False, test_exists: bool = False
     ) -> None:
         """Rename; an existing ``dst_path`` is an error unless ``overwrite``."""
+        raise _lacking(self, "mv")
 
-    @abc.abstractmethod
     def touch(self, fs_path: str, exist_ok: bool = True) -> None:
         """Make an empty file; one that exists stays as it is, or is an error."""
+        raise _lacking(self, "touch")
 
-    @abc.abstractmethod
     def need_upload_download(self) -> bool:
         """Whether files must be copied to be opened."""
+        raise _lacking(self, "need_upload_download")
 
     def list_dirs(self, fs_path: str) -> list[str]:
         """The names of the folders in a folder."""
         return self.ls_dir(fs_path)[0]
 
-    @abc.abstractmethod
     def cat(self, fs_path: str) -> str:
         """The text of a file."""
+        raise _lacking(self, "cat")
 
-    @abc.abstractmethod
     def upload(self, local_path: str, fs_path: str) -> None:
         """Copy a local file or folder there."""
+        raise _lacking(self, "upload")
 
-    @abc.abstractmethod
     def download(self, fs_path: str, local_path: str) -> None:
         """Copy a file or folder here."""
+        raise _lacking(self, "download")
 
 
 class LocalFS(FS):

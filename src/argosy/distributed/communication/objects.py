@@ -47,6 +47,8 @@ class _Writer(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Tensor):
             return _tensor, (obj.numpy(), obj.dtype.name, obj.stop_gradient)
+        if isinstance(obj, np.memmap):  # its file stays behind
+            return np.asarray(obj).__reduce__()
         return NotImplemented
 
 
