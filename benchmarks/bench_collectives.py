@@ -13,10 +13,10 @@ from __future__ import annotations
 import argparse
 import statistics
 
-import paddle.distributed as dist
 import torch
 
 import paddle
+import paddle.distributed as dist
 import pairing
 
 # bytes -> (calls per block, how many times faster than gloo it must be)

@@ -16,10 +16,10 @@ import resource
 import statistics
 from collections.abc import Callable
 
-import paddle.distributed as dist
 import torch
 
 import paddle
+import paddle.distributed as dist
 import pairing
 from paddle import nn
 

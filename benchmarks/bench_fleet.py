@@ -18,11 +18,11 @@ import statistics
 from collections.abc import Callable
 from typing import Any
 
-import paddle.distributed as dist
-import paddle.distributed.fleet as fleet
 import torch
 
 import paddle
+import paddle.distributed as dist
+import paddle.distributed.fleet as fleet
 import pairing
 from argosy.runtime.comm.traffic import count_traffic
 from paddle import nn

@@ -19,9 +19,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from paddle.inference import Config, create_predictor
 
 import paddle
+from paddle.inference import Config, create_predictor
 
 Step = Callable[[], Any]
 

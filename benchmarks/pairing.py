@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import paddle.distributed as dist
 import torch
+
+import paddle.distributed as dist
 
 
 def join_torch() -> None:

@@ -9,9 +9,9 @@ import sys
 import time
 
 import numpy as np
-import paddle.distributed.fleet as fleet
 
 import paddle
+import paddle.distributed.fleet as fleet
 
 SLOTS, NUM_IDS, DIM, DENSE = 26, 1_000_000, 16, 13
 LAYERS = [128, 64, 1]

@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import time
 
-import paddle.distributed.fleet as fleet
 import torch
 from torch import nn
 
 import clicks
+import paddle.distributed.fleet as fleet
 
 
 class Net(nn.Module):

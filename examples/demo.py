@@ -13,8 +13,6 @@ import statistics
 import time
 
 import numpy as np
-import paddle.distributed as dist
-import paddle.nn.functional as F
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -22,6 +20,8 @@ from rich.table import Table
 
 import digits
 import paddle
+import paddle.distributed as dist
+import paddle.nn.functional as F
 from paddle import nn
 
 NUM_PROCESSES = 2

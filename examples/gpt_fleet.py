@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-import paddle.distributed.fleet as fleet
 
 import paddle
+import paddle.distributed.fleet as fleet
 from paddle import nn
 
 MODULUS, LENGTH, WIDTH, HEADS, BLOCKS = 11, 12, 48, 4, 2

@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import paddle.nn.functional as F
 
 import paddle
+import paddle.nn.functional as F
 from paddle import nn
 
 SHAPES = ["disc", "square", "triangle", "ring"]

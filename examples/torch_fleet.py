@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import argparse
 
-import paddle.distributed.fleet as fleet
 import torch
 from torch import nn
 
 import digits
+import paddle.distributed.fleet as fleet
 
 
 def network() -> nn.Module:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import argparse
 
-import paddle.distributed.fleet as fleet
-
 import clicks
 import paddle
+import paddle.distributed.fleet as fleet
 from paddle import static
 
 

@@ -33,9 +33,9 @@ def seed():
 def loop(folder, number, world, model, optimizer, config):
     """Epochs of auto_checkpoint over samples that know their number."""
     import numpy as np
-    import paddle.distributed.fleet as fleet
 
     import paddle
+    import paddle.distributed.fleet as fleet
 
     class Samples(paddle.io.Dataset):
         def __len__(self):
@@ -100,10 +100,9 @@ def folder_of(config):
 
 
 def collective(config):
+    import paddle
     import paddle.distributed as dist
     import paddle.distributed.fleet as fleet
-
-    import paddle
 
     fleet.init(is_collective=True)
     seed()
@@ -115,9 +114,8 @@ def collective(config):
 
 
 def servers(config):
-    import paddle.distributed.fleet as fleet
-
     import paddle
+    import paddle.distributed.fleet as fleet
 
     strategy = fleet.DistributedStrategy()
     strategy.a_sync = False

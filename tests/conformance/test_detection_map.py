@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
+import paddle.fluid as fluid
 from goldens import detection_programs
 
 DATA = Path(__file__).resolve().parents[1] / "goldens" / "data" / "detection_map.npz"

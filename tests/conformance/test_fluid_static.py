@@ -4,10 +4,10 @@ import functools
 from pathlib import Path
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
 import paddle
+import paddle.fluid as fluid
 from goldens import fluid_functions, fluid_training
 
 GOLDEN = Path(__file__).resolve().parents[1] / "goldens" / "data" / "fluid_static.npz"

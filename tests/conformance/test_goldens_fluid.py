@@ -8,9 +8,9 @@ import importlib
 import pkgutil
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
+import paddle.fluid as fluid
 from goldens import cases_fluid as families
 from goldens import harness
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import paddle.inference
 import pytest
 
 import paddle
+import paddle.inference
 from goldens import inference_models
 
 DATA = Path(__file__).resolve().parents[1] / "goldens" / "data" / "inference.npz"

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
 import paddle
+import paddle.fluid as fluid
 from argosy.static.files.paddle import schema
 
 GOLDENS = Path(__file__).resolve().parents[1] / "goldens"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
 import paddle
+import paddle.fluid as fluid
 from goldens import harness, parallel_programs
 
 

@@ -4,10 +4,10 @@ import functools
 import json
 from pathlib import Path
 
-import paddle.fluid as fluid
 import pytest
 
 import paddle
+import paddle.fluid as fluid
 from goldens import program_forms
 
 DATA = Path(__file__).resolve().parents[1] / "goldens" / "data"

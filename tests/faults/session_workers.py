@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import paddle.distributed as dist
 import pytest
 import torch
 
 import paddle
+import paddle.distributed as dist
 from argosy.foundation.errors import ArgosyError, CollectiveMismatch, PeerLost
 from support.job import environment, job_variables, joined_job
 from support.join import joined

@@ -118,9 +118,8 @@ def train_under_a_flood(
     """Sum, and come to the store anew, until the test says that it is over; how long each step
     took.
     """
-    import paddle.distributed as dist
-
     import paddle
+    import paddle.distributed as dist
 
     steps = []
     with joined_job(rank, world_size, meeting):

@@ -9,9 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import paddle.fluid as fluid
-
 import paddle
+import paddle.fluid as fluid
 from goldens import fluid_files
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-import paddle.distributed as dist
 
 import paddle
+import paddle.distributed as dist
 from support import models
 
 DATA = Path(__file__).resolve().parent / "data"

@@ -14,6 +14,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import detection_programs  # noqa: E402
+
 import paddle.fluid as fluid  # noqa: E402
 
 

@@ -11,10 +11,10 @@ import sys
 import tempfile
 
 import numpy as np
-from paddle.distributed import fleet
-from paddle.distributed.fleet.proto import distributed_strategy_pb2 as proto
 
 import paddle
+from paddle.distributed import fleet
+from paddle.distributed.fleet.proto import distributed_strategy_pb2 as proto
 
 MESSAGE = 11
 

@@ -22,11 +22,11 @@ os.environ["FLAGS_enable_pir_api"] = "0"  # noqa: SIM112 (Paddle's name); progra
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-import paddle.distributed as dist
-from paddle.distributed import fleet
 
 import paddle
+import paddle.distributed as dist
 from goldens import fleet_training as trainings
+from paddle.distributed import fleet
 
 DATA = Path(__file__).resolve().parent / "data"
 WORLD_SIZE = 2

@@ -11,8 +11,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-import paddle.fluid as fluid
 
+import paddle.fluid as fluid
 from goldens import cases_fluid as families
 from goldens import harness
 

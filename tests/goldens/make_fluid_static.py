@@ -14,6 +14,7 @@ sys.path.insert(0, str(HERE))
 
 import fluid_functions  # noqa: E402
 import fluid_training  # noqa: E402
+
 import paddle.fluid as fluid  # noqa: E402
 
 

@@ -16,9 +16,9 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import inference_models  # noqa: E402
-import paddle.inference  # noqa: E402
 
 import paddle  # noqa: E402
+import paddle.inference  # noqa: E402
 
 
 def main() -> None:

@@ -47,10 +47,9 @@ def strategy_of(fleet):
 
 
 def play_role(path):
+    import paddle
     import paddle.distributed.fleet as fleet
     from paddle.distributed.ps.utils.public import get_the_one_recv_context
-
-    import paddle
 
     paddle.enable_static()
     fleet.init(is_collective=False)

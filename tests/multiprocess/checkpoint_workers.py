@@ -9,17 +9,17 @@ import os
 from typing import Any
 
 import numpy as np
+import pytest
+import torch
+
+import paddle
 import paddle.distributed as dist
 import paddle.distributed.fleet as fleet
 import paddle.nn as nn
-import pytest
-import torch
-from paddle.distributed.sharding import group_sharded_parallel
-
-import paddle
 from argosy.foundation import env
 from argosy.foundation.errors import CheckpointError
 from multiprocess.fleet_static_workers import planned_for_a_gpu
+from paddle.distributed.sharding import group_sharded_parallel
 from support.job import environment, job_variables
 
 GLOBAL_BATCH = 4

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import paddle
 import paddle.distributed as dist
 import paddle.distributed.fleet as fleet
-
-import paddle
 from multiprocess.fleet_base_workers import in_job
 
 

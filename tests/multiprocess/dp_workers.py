@@ -16,12 +16,12 @@ import weakref
 from typing import Any
 
 import numpy as np
-import paddle.distributed as dist
 import pytest
 import torch
 import torch.utils.checkpoint
 
 import paddle
+import paddle.distributed as dist
 from argosy.foundation.errors import CollectiveMismatch, NotSupported, PeerLost
 from paddle import nn
 from support import models

@@ -10,11 +10,11 @@ import threading
 from typing import Any
 
 import numpy as np
-import paddle.distributed as dist
 import pytest
-from paddle.distributed import ReduceOp
 
 import paddle
+import paddle.distributed as dist
+from paddle.distributed import ReduceOp
 from support.job import environment, job_variables, joined_job
 
 Meeting = dict[str, Any]

@@ -10,18 +10,18 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pytest
+import torch
+
+import paddle
 import paddle.distributed as dist
 import paddle.distributed.fleet as fleet
 import paddle.nn as nn
-import pytest
-import torch
+from argosy.foundation import env
 from paddle.distributed.fleet.utils.hybrid_parallel_util import (
     broadcast_dp_parameters,
     broadcast_sharding_parameters,
 )
-
-import paddle
-from argosy.foundation import env
 from support.job import environment, job_variables
 
 Meeting = dict[str, Any]

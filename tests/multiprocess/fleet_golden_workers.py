@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import paddle.distributed.fleet as fleet
 
 import paddle
+import paddle.distributed.fleet as fleet
 from goldens import fleet_training as trainings
 from multiprocess.fleet_base_workers import in_job
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import paddle.distributed.fleet as fleet
-import paddle.nn as nn
 import torch
 
 import paddle
+import paddle.distributed.fleet as fleet
+import paddle.nn as nn
 from argosy.runtime.comm.traffic import count_traffic
 from multiprocess.fleet_base_workers import in_job
 

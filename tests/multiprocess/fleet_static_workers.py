@@ -8,11 +8,11 @@ import contextlib
 from typing import Any
 
 import numpy as np
+
+import paddle
 import paddle.distributed as dist
 import paddle.distributed.fleet as fleet
 import paddle.nn as nn
-
-import paddle
 from argosy.distributed.fleet.planning.settings import Amp
 from argosy.distributed.fleet.stages.program_optimizer import full_state
 from argosy.foundation.errors import CollectiveMismatch

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import paddle.fluid as fluid
-from paddle.fluid.incubate.fleet.base import role_maker
-from paddle.fluid.incubate.fleet.parameter_server import distribute_transpiler as jobs
 
 import paddle
+import paddle.fluid as fluid
 from goldens.fluid_jobs import click_model
+from paddle.fluid.incubate.fleet.base import role_maker
+from paddle.fluid.incubate.fleet.parameter_server import distribute_transpiler as jobs
 from support.job import environment
 
 SERVERS = 2
@@ -165,7 +165,6 @@ def collective(rank: int, world_size: int, *, meeting: dict[str, Any], kind: str
     """
     import paddle.distributed as dist
     from paddle.fluid.incubate.fleet import collective as without_servers
-
     from support.job import job_variables
 
     variables = job_variables(rank, world_size, meeting)

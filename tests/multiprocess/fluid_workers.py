@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import paddle.distributed as dist
-import paddle.fluid as fluid
 import pytest
 
 import paddle
+import paddle.distributed as dist
+import paddle.fluid as fluid
 from argosy.foundation.errors import CollectiveMismatch
 from support.job import environment, job_variables
 

@@ -10,10 +10,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import paddle.distributed as dist
-
 import argosy
 import paddle
+import paddle.distributed as dist
 from support.job import joined_job
 
 Meeting = dict[str, Any]

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import paddle.distributed.fleet as fleet
 import torch
+
+import paddle.distributed.fleet as fleet
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 

@@ -8,10 +8,10 @@ import contextlib
 from typing import Any
 
 import numpy as np
-import paddle.distributed.fleet as fleet
 import torch
 
 import paddle
+import paddle.distributed.fleet as fleet
 from goldens import ps_programs
 
 STEPS, NUM_WORKERS, BATCH = 6, 2, 8

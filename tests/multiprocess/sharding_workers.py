@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from paddle.distributed.sharding import group_sharded_parallel, save_group_sharded_model
 
 import paddle
 from argosy.foundation.errors import NotSupported, UsageError
@@ -16,6 +15,7 @@ from argosy.runtime.parallel.exchange import OwnedGradients
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
 from argosy.runtime.parallel.sharding.sharded_optimizer import ShardedOptimizer
+from paddle.distributed.sharding import group_sharded_parallel, save_group_sharded_model
 from support import models
 from support.job import joined_job
 

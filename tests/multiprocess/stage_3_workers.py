@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from paddle.distributed import fleet
-from paddle.distributed.fleet.recompute import recompute
-from paddle.distributed.sharding import group_sharded_parallel, save_group_sharded_model
 
 import paddle
 from multiprocess import sharding_workers
+from paddle.distributed import fleet
+from paddle.distributed.fleet.recompute import recompute
+from paddle.distributed.sharding import group_sharded_parallel, save_group_sharded_model
 from support import models
 from support.job import joined_job
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from paddle.distributed.fleet.recompute import recompute
 
 import paddle
 from argosy.runtime.comm.traffic import count_traffic
@@ -19,6 +18,7 @@ from argosy.runtime.parallel.gradient_merge import GradientMerge
 from argosy.runtime.parallel.local_sgd import AdaptiveLocalSGD, LocalSGD
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
+from paddle.distributed.fleet.recompute import recompute
 from support import models
 from support.job import joined_job
 from support.join import joined

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
+import paddle.fluid as fluid
 from multiprocess import fluid_workers
 from support.job import run_job
 

@@ -10,9 +10,9 @@ import socket
 from pathlib import Path
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
+import paddle.fluid as fluid
 from goldens.fluid_jobs import click_model
 from multiprocess import fluid_ps_workers
 from support.job import run_job

@@ -10,10 +10,10 @@ import signal
 import threading
 import time
 
-import paddle.distributed as dist
 import pytest
 
 import paddle
+import paddle.distributed as dist
 from argosy.foundation.errors import ChildFailed
 from support.launcher import until
 

@@ -9,7 +9,6 @@ import threading
 import time
 
 import paddle.distributed.fleet as fleet
-
 from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.endpoints import bind_listener
 

@@ -190,10 +190,10 @@ def train_dataset(folder, mode="sync", num_passes=2, every=0, on_batch=lambda st
     """Two shuffled passes over a dataset of a program with two tables, batch norm and dropout; with
     ``every``, a checkpoint after as many batches. ``on_batch`` is called before each.
     """
-    import paddle.distributed.fleet as fleet
     import torch
 
     import paddle
+    import paddle.distributed.fleet as fleet
 
     paddle.enable_static()
     fleet.init(is_collective=False)
@@ -278,10 +278,10 @@ def train_loop(folder, mode="sync", every=4, epochs=2, kills_job_at=None):
     """Epochs of ``auto_checkpoint``: a model with two embeddings, batch norm, dropout and a
     scheduler.
     """
-    import paddle.distributed.fleet as fleet
     import torch
 
     import paddle
+    import paddle.distributed.fleet as fleet
 
     strategy = fleet.DistributedStrategy()
     strategy.a_sync = mode != "sync"
@@ -337,9 +337,8 @@ def train_by_hand(folder, mode="sync", num_steps=6, grouped=False):
     """A plain loop, which tells nobody where it is; with ``grouped`` one that does, after the
     workers have met.
     """
-    import paddle.distributed.fleet as fleet
-
     import paddle
+    import paddle.distributed.fleet as fleet
 
     strategy = fleet.DistributedStrategy()
     strategy.a_sync = mode != "sync"

@@ -6,13 +6,13 @@ import json
 import warnings
 
 import numpy as np
-import paddle.compat as cpt
 import pytest
+
+import paddle
+import paddle.compat as cpt
 from paddle.fluid import contrib, core
 from paddle.incubate import autotune
 from paddle.incubate.layers import batch_fc, partial_concat, partial_sum, shuffle_batch
-
-import paddle
 
 
 def test_compat_converts_texts_and_bytes():

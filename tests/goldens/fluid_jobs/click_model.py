@@ -11,6 +11,7 @@ import os
 import sys
 
 import numpy as np
+
 import paddle.fluid as fluid
 
 TRAINERS, STEPS, SIZE = 2, 6, 8

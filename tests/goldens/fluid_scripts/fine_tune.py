@@ -8,9 +8,9 @@ import sys
 import tempfile
 
 import digits_data
-import paddle.fluid as fluid
 
 import paddle
+import paddle.fluid as fluid
 
 
 def attr(name, rows, columns, seed):

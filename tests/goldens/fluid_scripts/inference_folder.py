@@ -9,9 +9,9 @@ import tempfile
 
 import digits_data
 import numpy as np
-import paddle.fluid as fluid
 
 import paddle
+import paddle.fluid as fluid
 
 
 def attr(rows, columns, seed):

@@ -7,9 +7,9 @@ import sys
 
 import digits_data
 import numpy as np
-import paddle.fluid as fluid
 
 import paddle
+import paddle.fluid as fluid
 
 
 def attr(rows, columns, seed):

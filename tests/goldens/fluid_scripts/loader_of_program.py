@@ -6,9 +6,9 @@ import json
 import sys
 
 import digits_data
-import paddle.fluid as fluid
 
 import paddle
+import paddle.fluid as fluid
 
 
 def attr(name, rows, columns, seed):

@@ -5,9 +5,9 @@ import sys
 
 import digits_data
 import numpy as np
-import paddle.fluid as fluid
 
 import paddle
+import paddle.fluid as fluid
 
 BATCH_SIZE = 16
 NUM_PASSES = 2

@@ -1,9 +1,9 @@
 """auto_cast: what is computed in which dtype."""
 
 import pytest
-from paddle.amp.auto_cast import amp_state
 
 import paddle
+from paddle.amp.auto_cast import amp_state
 
 
 def tensors():

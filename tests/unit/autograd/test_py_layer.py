@@ -5,10 +5,10 @@ import weakref
 
 import numpy as np
 import pytest
-from paddle.autograd import PyLayer, PyLayerContext
-from paddle.autograd.py_layer import once_differentiable
 
 import paddle
+from paddle.autograd import PyLayer, PyLayerContext
+from paddle.autograd.py_layer import once_differentiable
 
 
 def leaf(*values):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import paddle.distributed as dist
 import pytest
 
 import paddle
+import paddle.distributed as dist
 
 VARIABLES = (
     "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_CURRENT_ENDPOINT",

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from paddle.distributed.sharding import group_sharded_parallel, save_group_sharded_model
 
 import paddle
 from argosy.foundation.errors import NotSupported, UsageError
+from paddle.distributed.sharding import group_sharded_parallel, save_group_sharded_model
 
 
 def train(model, optimizer, steps=2):

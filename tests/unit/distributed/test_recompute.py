@@ -5,16 +5,16 @@ import weakref
 
 import numpy as np
 import pytest
+
+import paddle
+from argosy.foundation.errors import NotSupported
+from paddle import nn
 from paddle.distributed.fleet.recompute import (
     custom_state_manager,
     recompute,
     recompute_hybrid,
     recompute_sequential,
 )
-
-import paddle
-from argosy.foundation.errors import NotSupported
-from paddle import nn
 
 
 def block(size=4):

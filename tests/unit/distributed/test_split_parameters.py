@@ -6,9 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
-from paddle.distributed.sharding import group_sharded_parallel
 
 import paddle
+from paddle.distributed.sharding import group_sharded_parallel
 
 
 def split(model, optimizer=None, **options):

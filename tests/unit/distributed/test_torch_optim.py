@@ -5,9 +5,9 @@ import copy
 import numpy as np
 import pytest
 import torch
-from paddle.distributed.fleet.torch_optim import Lamb, Lars
 
 import paddle
+from paddle.distributed.fleet.torch_optim import Lamb, Lars
 
 
 def _pair(dtype="float32"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paddle.distribution import Bernoulli, Categorical, Normal, Uniform, kl_divergence
 
 import paddle
+from paddle.distribution import Bernoulli, Categorical, Normal, Uniform, kl_divergence
 
 
 @pytest.mark.parametrize(

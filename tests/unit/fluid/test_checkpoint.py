@@ -3,9 +3,9 @@
 import pickle
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
+import paddle.fluid as fluid
 from goldens import harness
 
 

@@ -1,11 +1,11 @@
 """``paddle.complex``: a module in 1.8, a function since 2.0."""
 
 import numpy as np
-import paddle.complex as cpx
-import paddle.fluid as fluid
 import pytest
 
 import paddle
+import paddle.complex as cpx
+import paddle.fluid as fluid
 
 A = np.array([[1 + 1j, 2 + 1j], [3 + 1j, 4 + 1j]])
 B = np.array([[5.0, 6.0], [7.0, 8.0]])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paddle.fluid import core, framework
-from paddle.fluid.op import Operator
-from paddle.fluid.proto import framework_pb2
 
 import paddle
 from paddle import fluid
+from paddle.fluid import core, framework
+from paddle.fluid.op import Operator
+from paddle.fluid.proto import framework_pb2
 
 
 def test_one_module_at_every_path() -> None:

@@ -1,8 +1,9 @@
 """Readers, loaders and metrics of ``paddle.fluid``."""
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
+
+import paddle.fluid as fluid
 
 
 def test_each_rank_reads_its_batches(monkeypatch):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
+
 import paddle.fluid as fluid
 import paddle.fluid.dygraph as dg
-import pytest
 
 
 def _var(values: Any) -> Any:

@@ -5,8 +5,13 @@ Jobs are in ``multiprocess/test_fluid_ps.py``.
 import json
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
+
+import paddle
+import paddle.fluid as fluid
+from argosy.foundation.errors import NotSupported
+from argosy.static.record.recorder import recorder
+from argosy.static.run.contract import PreparedProgram
 from paddle.fluid.incubate.fleet import collective
 from paddle.fluid.incubate.fleet.base import role_maker
 from paddle.fluid.incubate.fleet.base.fleet_base import Fleet, Mode
@@ -14,11 +19,6 @@ from paddle.fluid.incubate.fleet.parameter_server import distribute_transpiler a
 from paddle.fluid.incubate.fleet.parameter_server.pslib import fleet as pslib
 from paddle.fluid.incubate.fleet.utils.fs import LocalFS
 from paddle.fluid.incubate.fleet.utils.hdfs import HDFSClient
-
-import paddle
-from argosy.foundation.errors import NotSupported
-from argosy.static.record.recorder import recorder
-from argosy.static.run.contract import PreparedProgram
 
 VARIABLES = (
     "PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS",

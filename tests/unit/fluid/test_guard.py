@@ -3,10 +3,10 @@
 import gc
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
 import paddle
+import paddle.fluid as fluid
 from argosy.fluid.dygraph.tracer import tracers
 
 

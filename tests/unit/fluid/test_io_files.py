@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
+import paddle.fluid as fluid
 from argosy.foundation.errors import CheckpointError, NotSupported, ProgramError
 from goldens import fluid_files
 

@@ -1,10 +1,10 @@
 """``fluid.dygraph`` layers: what golden data does not show."""
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
 import paddle
+import paddle.fluid as fluid
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,9 @@
 """Whole models in the styles of 1.6 to 1.8: they build, train and evaluate."""
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
+
+import paddle.fluid as fluid
 from paddle.fluid.dygraph.base import to_variable
 from paddle.fluid.dygraph.nn import FC, BatchNorm, Conv2D, Embedding, GRUUnit, Linear, Pool2D
 from paddle.fluid.layer_helper import LayerHelper

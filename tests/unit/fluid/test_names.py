@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
 import argosy
 import paddle
+import paddle.fluid as fluid
 
 
 def test_is_the_module_of_argosy():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paddle.fluid.layers import control_flow
 
 from paddle import fluid
+from paddle.fluid.layers import control_flow
 
 layers = fluid.layers
 

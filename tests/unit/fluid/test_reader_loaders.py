@@ -4,10 +4,10 @@ import contextlib
 import threading
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
 import paddle
+import paddle.fluid as fluid
 
 pytestmark = pytest.mark.usefixtures("fresh_programs")
 

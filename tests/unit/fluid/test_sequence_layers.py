@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from paddle.fluid.contrib.layers import BasicLSTMUnit, basic_gru, basic_lstm
 
 from paddle import fluid
+from paddle.fluid.contrib.layers import BasicLSTMUnit, basic_gru, basic_lstm
 
 layers = fluid.layers
 

@@ -1,8 +1,11 @@
 """``fluid.layers`` in programs and in dygraph: what golden data does not show."""
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
+
+import paddle
+import paddle.fluid as fluid
+from argosy.foundation.errors import NotEager
 
 pytestmark = pytest.mark.usefixtures("fresh_programs")
 
@@ -375,3 +378,19 @@ def test_cross_entropy_has_the_shape_of_its_labels(tail):
     feed = {"x": np.zeros((4, 3, 5), "float32"), "label": np.ones((4, 3, *tail), "int64")}
     [found] = run([loss], feed, startup=False)
     np.testing.assert_allclose(found, np.full((4, 3, *tail), np.log(5.0)), rtol=1e-6)
+
+
+def test_a_variable_of_a_1x_program_is_true():
+    """Scripts of 1.x ask ``if mask:``, and mean that there is one."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        mask = fluid.layers.relu(fluid.data("x", [None, 3])) - 1.0
+        with pytest.warns(UserWarning, match="True in a program of 1.x, whatever value"):
+            assert mask
+
+
+def test_a_variable_of_todays_program_has_no_truth():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        paddle.enable_static()
+        x = paddle.static.data("x", [None, 3])
+        with pytest.raises(NotEager, match="has no value while the program is recorded"):
+            bool(x - 1.0)

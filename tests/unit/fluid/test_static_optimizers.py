@@ -3,9 +3,9 @@ not show.
 """
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
+import paddle.fluid as fluid
 from argosy.foundation.errors import NotSupported
 
 pytestmark = pytest.mark.usefixtures("static_mode")

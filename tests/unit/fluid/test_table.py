@@ -3,10 +3,10 @@
 import inspect
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
 
 import paddle
+import paddle.fluid as fluid
 from argosy.fluid import table
 
 # What Paddle 1.8.5 gives.

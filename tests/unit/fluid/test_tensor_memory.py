@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from paddle.base import core
-from paddle.nn import clip
 
 import paddle
+from paddle.base import core
+from paddle.nn import clip
 
 CPU = paddle.CPUPlace()
 

@@ -3,8 +3,9 @@
 import json
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
+
+import paddle.fluid as fluid
 
 pytestmark = pytest.mark.usefixtures("fresh_programs")
 

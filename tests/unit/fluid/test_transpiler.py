@@ -3,13 +3,13 @@ Jobs are in ``multiprocess/test_fluid_ps.py``.
 """
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
-from paddle.fluid.communicator import Communicator
-from paddle.fluid.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 
+import paddle.fluid as fluid
 from argosy.foundation.errors import NotSupported
 from argosy.static.run import executor
+from paddle.fluid.communicator import Communicator
+from paddle.fluid.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 
 SERVERS = "127.0.0.1:6174,127.0.0.1:6175"
 

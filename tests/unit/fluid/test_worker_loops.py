@@ -6,12 +6,12 @@ import signal
 
 import numpy as np
 import pytest
-from argosy.io.dataloader.worker import _generate_states, _worker_loop
 
 from argosy import io
 from argosy.fluid import reader
 from argosy.fluid.reader import CleanupFuncRegistrar, _cleanup, multiprocess_queue_set
 from argosy.foundation import process_state
+from argosy.io.dataloader.worker import _generate_states, _worker_loop
 
 
 @pytest.fixture(autouse=True)

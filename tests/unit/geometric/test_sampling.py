@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paddle.geometric import sample_neighbors, weighted_sample_neighbors
-from paddle.incubate import graph_khop_sampler
 
 import paddle
+from paddle.geometric import sample_neighbors, weighted_sample_neighbors
+from paddle.incubate import graph_khop_sampler
 
 ROW = [3, 7, 0, 9, 1, 4, 2, 9, 3, 9, 1, 9, 7]
 COLPTR = [0, 2, 4, 5, 6, 7, 9, 11, 11, 13, 13]

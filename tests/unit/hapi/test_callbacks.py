@@ -6,11 +6,11 @@ import sys
 import types
 
 import pytest
-from paddle.hapi.callbacks import CallbackList, config_callbacks
 
 import paddle
 from goldens import model_runs
 from paddle import callbacks
+from paddle.hapi.callbacks import CallbackList, config_callbacks
 
 
 class Trace(callbacks.Callback):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paddle.hapi import model as hapi_model
-from paddle.static import InputSpec
 
 import paddle
 from goldens import model_runs
+from paddle.hapi import model as hapi_model
+from paddle.static import InputSpec
 
 nn = paddle.nn
 X = np.ones((2, model_runs.WIDTH), "float32")

@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pytest
+
 from paddle.hapi.progressbar import ProgressBar
 
 

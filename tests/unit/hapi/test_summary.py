@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 
 import pytest
-from paddle.hapi.logger import setup_logger
-from paddle.hapi.static_flops import Table
 
 import paddle
+from paddle.hapi.logger import setup_logger
+from paddle.hapi.static_flops import Table
 
 nn = paddle.nn
 

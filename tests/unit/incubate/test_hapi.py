@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paddle.incubate.hapi.loss import CrossEntropy, Loss, SoftmaxWithCrossEntropy
-from paddle.incubate.hapi.metrics import Accuracy
-from paddle.incubate.hapi.model import Input, Model
 
 import paddle
 from goldens import model_runs
+from paddle.incubate.hapi.loss import CrossEntropy, Loss, SoftmaxWithCrossEntropy
+from paddle.incubate.hapi.metrics import Accuracy
+from paddle.incubate.hapi.model import Input, Model
 
 
 class Net(Model):

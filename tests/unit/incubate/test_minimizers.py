@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import paddle
 import pytest
+
+import paddle
 from paddle.incubate.optimizer.functional import minimize_bfgs, minimize_lbfgs
 
 both = pytest.mark.parametrize("minimize", [minimize_bfgs, minimize_lbfgs])

@@ -3,9 +3,9 @@
 import contextlib
 
 import pytest
-from paddle.incubate import LookAhead, ModelAverage
 
 import paddle
+from paddle.incubate import LookAhead, ModelAverage
 
 
 def parameter(value=8.0):

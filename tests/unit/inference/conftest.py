@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paddle.inference import Config
 
 import paddle
+from paddle.inference import Config
 
 
 class Net(paddle.nn.Layer):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import paddle.fluid as fluid
 import pytest
+
+import paddle.fluid as fluid
 
 core = fluid.core
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paddle.inference import DataType, create_predictor
 
 import paddle
+from paddle.inference import DataType, create_predictor
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from paddle.inference import Config, Predictor, PredictorPool, create_predictor
 
 import paddle
+from paddle.inference import Config, Predictor, PredictorPool, create_predictor
 
 
 def fill(predictor, arrays):

@@ -5,10 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
-from paddle.static import InputSpec
 
 import paddle
 from paddle import nn
+from paddle.static import InputSpec
 
 
 class Net(nn.Layer):

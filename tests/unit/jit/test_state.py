@@ -1,11 +1,11 @@
 """What functions ask about being recorded."""
 
 import pytest
+
+import paddle
 from paddle.framework import _no_check_dy2st_diff
 from paddle.jit.api import set_dynamic_shape
 from paddle.nn.layer.layers import in_declarative_mode
-
-import paddle
 
 
 def test_a_function_knows_that_it_is_recorded_and_may_declare_a_shape():

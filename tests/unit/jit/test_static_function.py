@@ -5,11 +5,11 @@ import inspect
 
 import numpy as np
 import pytest
-from paddle.jit.dy2static.program_translator import StaticFunction
-from paddle.static import InputSpec
 
 import paddle
 from paddle import nn
+from paddle.jit.dy2static.program_translator import StaticFunction
+from paddle.static import InputSpec
 
 
 class Gate(nn.Layer):

@@ -1,11 +1,11 @@
 """Randomness, in-place forms and double backward of activations."""
 
 import numpy as np
-import paddle.nn.functional as F
 import pytest
 import torch
 
 import paddle
+import paddle.nn.functional as F
 
 
 def test_rrelu_draws_slopes_within_its_bounds():

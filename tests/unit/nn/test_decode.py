@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from paddle.nn.decode import Decoder
 
 import paddle
 from paddle import nn
+from paddle.nn.decode import Decoder
 
 END = 1
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from paddle.nn import init
 
 import paddle
+from paddle.nn import init
 
 
 def test_tensors_are_filled_in_place():

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from paddle.nn import initializer as I
 
 import paddle
 from paddle import nn
+from paddle.nn import initializer as I
 
 SHAPE = [250, 400]
 N = math.prod(SHAPE)

@@ -1,9 +1,9 @@
 """Losses: messages, what gets a gradient, and that one op does the common cases."""
 
-import paddle.nn.functional as F
 import pytest
 
 import paddle
+import paddle.nn.functional as F
 from argosy.tensor.engine import execute, pop_mode, push_mode
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import paddle.nn.functional as F
 import pytest
 
 import paddle
+import paddle.nn.functional as F
 
 
 def test_labels_of_any_dtype_are_compared() -> None:

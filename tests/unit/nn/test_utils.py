@@ -5,6 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
+
+import paddle
+from paddle import nn
 from paddle.nn.utils import (
     parameters_to_vector,
     remove_weight_norm,
@@ -12,9 +15,6 @@ from paddle.nn.utils import (
     vector_to_parameters,
     weight_norm,
 )
-
-import paddle
-from paddle import nn
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+import paddle
 from paddle.autograd.backward_utils import ValueDict, ValueSet
 from paddle.autograd.ir_backward import grad
 from paddle.pir_utils import IrGuard, OldIrGuard
-
-import paddle
 
 
 def test_no_variable_is_a_value() -> None:

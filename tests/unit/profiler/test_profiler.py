@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from paddle.profiler import ProfilerState, SortedKeys, SummaryView
 
 import paddle
 from argosy.foundation.errors import NotSupported
 from paddle import profiler
+from paddle.profiler import ProfilerState, SortedKeys, SummaryView
 
 
 def _states(schedule, count):

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from paddle.base import core
-from paddle.static.nn.control_flow import ConditionalBlock
 
 import paddle
+from paddle.base import core
+from paddle.static.nn.control_flow import ConditionalBlock
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from paddle.base import framework
 
 import paddle
+from paddle.base import framework
 
 
 def test_a_variable_can_be_made_by_its_class():

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paddle.nn import functional as F
 
 import paddle
 from argosy.static.files.paddle import schema, write
+from paddle.nn import functional as F
 
 ROWS = np.random.RandomState(0).rand(4, 6).astype("float32")
 SQUARE = (ROWS @ ROWS.T + 4 * np.eye(4)).astype("float32")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paddle.nn import initializer as I
 
 import paddle
+from paddle.nn import initializer as I
 
 
 @pytest.mark.usefixtures("static_mode")

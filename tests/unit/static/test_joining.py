@@ -1,11 +1,11 @@
 """Operators that Paddle records apart run as one op of ours, unless somebody could tell."""
 
 import numpy as np
-import paddle.nn.functional as F
 import pytest
 import torch
 
 import paddle
+import paddle.nn.functional as F
 from argosy.static.lower.joining import joined
 
 pytestmark = pytest.mark.usefixtures("static_mode")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import paddle.nn.functional as F
 import pytest
 
 import paddle
+import paddle.nn.functional as F
 
 
 @pytest.mark.usefixtures("static_mode")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paddle.incubate.optimizer.gradient_merge import GradientMergeOptimizer
 
 import paddle
 from argosy.foundation.errors import BadArgument, NotSupported, ProgramError
 from argosy.static.files import programs
+from paddle.incubate.optimizer.gradient_merge import GradientMergeOptimizer
 
 
 def build(optimizer, **options):

@@ -1,12 +1,12 @@
 """Names of what operators compute: those of Paddle 2.6.2, and under fluid those of 1.8.5."""
 
-import paddle.nn.functional as F
 import pytest
-from paddle.fluid import layers
 
 import paddle
+import paddle.nn.functional as F
 from argosy.static.record.naming import plan
 from paddle import fluid, static
+from paddle.fluid import layers
 
 
 @pytest.fixture

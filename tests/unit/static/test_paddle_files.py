@@ -209,7 +209,9 @@ def number(name, value):
             "no table of ranks",
         ),
         (
-            op("lod_tensor_to_array", [("X", ["x"]), ("RankTable", ["ranks"])], [("Out", ["many"])]),
+            op(
+                "lod_tensor_to_array", [("X", ["x"]), ("RankTable", ["ranks"])], [("Out", ["many"])]
+            ),
             "lod_level of 0",
         ),
         (

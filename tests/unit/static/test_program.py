@@ -465,3 +465,34 @@ def test_a_variable_is_renamed_with_its_uses():
         block._rename_var("x", "z")
     with pytest.raises(ValueError, match="another"):
         block._rename_var("y", doubled.name)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "expected", "shape"),
+    [
+        (lambda x, n: x[:, :n], lambda x: x[:, :3], [-1, -1, 4]),
+        (lambda x, n: x[..., n:], lambda x: x[..., 3:], [-1, -1, -1]),
+        (lambda x, n: x[:, : paddle.shape(x)[1] - 1], lambda x: x[:, :4], [-1, -1, 4]),
+        (lambda x, n: x[:, ::n], lambda x: x[:, ::3], [-1, -1, 4]),
+        (lambda x, n: x[:, n::-1], lambda x: x[:, 3::-1], [-1, -1, 4]),
+        (lambda x, n: x[:, :n:-1], lambda x: x[:, :3:-1], [-1, -1, 4]),
+        (lambda x, n: x[0, -n:, None, 2], lambda x: x[0, -3:, None, 2], [-1, 1]),
+        (lambda x, n: x[n - 2, 1:n], lambda x: x[[1], 1:3], [1, -1, 4]),
+    ],
+)
+def test_slices_take_bounds_that_only_a_run_has(recorded, expected, shape):
+    x = paddle.static.data("x", [None, None, 4])
+    n = paddle.static.data("n", [1], "int64")
+    out = recorded(x, n)
+    assert list(out.shape) == shape
+    values = np.arange(40, dtype="float32").reshape(2, 5, 4)
+    feed = {"x": values, "n": np.array([3])}
+    (got,) = paddle.static.Executor().run(feed=feed, fetch_list=[out])
+    np.testing.assert_array_equal(got, expected(values))
+
+
+def test_a_slice_with_a_late_bound_is_one_operator():
+    x = paddle.static.data("x", [None, 4])
+    n = paddle.static.data("n", [1], "int64")
+    _ = x[:n]
+    assert types(paddle.static.default_main_program()) == ["slice"]

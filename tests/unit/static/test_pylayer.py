@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paddle.static.nn.static_pylayer import StaticPyLayerBlock
 
 import paddle
+from paddle.static.nn.static_pylayer import StaticPyLayerBlock
 
 ONES = np.ones(2, "float32")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from paddle.incubate.optimizer import RecomputeOptimizer
 
 import paddle
 from argosy.foundation.errors import BadArgument, ProgramError, UsageError
 from argosy.static.record.recompute import recompute_program
+from paddle.incubate.optimizer import RecomputeOptimizer
 
 F = paddle.nn.functional
 FEED = {"x": np.random.RandomState(0).randn(6, 4).astype("float32")}

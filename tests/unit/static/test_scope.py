@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from paddle.base import core
-from paddle.base.default_scope_funcs import find_var, scoped_function, var
 
 import paddle
+from paddle.base import core
+from paddle.base.default_scope_funcs import find_var, scoped_function, var
 
 
 @pytest.fixture

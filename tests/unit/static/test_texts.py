@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import paddle.fluid as fluid
 import pytest
 
 import paddle
+import paddle.fluid as fluid
 
 
 def test_details_are_what_is_set_on_variables():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paddle.fluid.op import Operator
 
 import paddle
+from paddle.fluid.op import Operator
 
 PARAM = np.array([[1.0, -2.0, 0.5], [0.25, 3.0, -1.0]], "float32")
 GRAD = np.array([[0.5, 1.0, -2.0], [0.1, -0.3, 4.0]], "float32")

@@ -4,11 +4,11 @@ from io import BytesIO
 
 import numpy as np
 import pytest
-from argosy.framework.io_utils import _open_file_buffer, get_value, is_pir_fetch_var, set_value
 
 import paddle
 from argosy.fluid import core
 from argosy.framework import io as framework_io
+from argosy.framework.io_utils import _open_file_buffer, get_value, is_pir_fetch_var, set_value
 
 # written by Paddle 2.6.2
 ROWS = bytes.fromhex(

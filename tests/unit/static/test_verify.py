@@ -4,8 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from paddle.nn import functional as F
-from paddle.static.amp.fp16_utils import cast_model_to_fp16
 
 import paddle
 from argosy.foundation.errors import InternalError, ProgramError
@@ -16,6 +14,8 @@ from argosy.static.ir.variable import Variable
 from argosy.static.ir.verify import checked, checked_operators
 from argosy.static.parallel.adapt import PlaceAdaptation, Shared
 from argosy.static.parallel.exchange import Exchange
+from paddle.nn import functional as F
+from paddle.static.amp.fp16_utils import cast_model_to_fp16
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from paddle.tensor import top_p_sampling
 
 import paddle
 from argosy.foundation.errors import NotSupported
+from paddle.tensor import top_p_sampling
 
 ROWS = np.array([[0.1, 0.6, 0.3], [0.5, 0.2, 0.3]], "float32")
 

@@ -8,9 +8,9 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-import paddle.utils.download as download
 import pytest
 
+import paddle.utils.download as download
 from argosy.utils import _dataset_file
 
 URL = "https://example.com/models/weights.pdparams"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from paddle.vision import models
-from paddle.vision.models._utils import IntermediateLayerGetter, _make_divisible
 
 import paddle
+from paddle.vision import models
+from paddle.vision.models._utils import IntermediateLayerGetter, _make_divisible
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import io
 
 import numpy as np
 import pytest
-from paddle.vision import ops
 
 import paddle
+from paddle.vision import ops
 
 BOXES = np.array([[0, 0, 4, 4], [0, 0, 4, 3.5], [5, 5, 9, 9], [1, 1, 6, 7]], "float32")
 SCORES = np.array([0.5, 0.9, 0.3, 0.8], "float32")

@@ -19,6 +19,7 @@ from argosy.foundation.process_state import register
 from argosy.framework.mode import switch
 from argosy.static.nn.layer import install_keeper
 from argosy.static.record.append_op import run_op
+from argosy.static.record.recorder import recorder
 from argosy.tensor.engine import Parameter, first_generation
 
 
@@ -143,6 +144,7 @@ def begin_recording(call: str) -> None:
     if tracers.is_guarded:
         raise UsageError(f"{call}: static programs cannot be built inside of fluid.dygraph.guard()")
     switch.enable()
+    recorder.main.is_fluid = True
 
 
 def records() -> bool:

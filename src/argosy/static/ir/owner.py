@@ -13,6 +13,7 @@ class OwningProgram(Protocol):
     """The ``Program`` of a block."""
 
     blocks: list[Any]
+    is_fluid: bool
 
     def current_block(self) -> Any: ...
 

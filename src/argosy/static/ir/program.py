@@ -99,6 +99,7 @@ class Program:
         self.readers: list[Any] = []  # loaders that runs take batches from (see run.readers)
         self.lowered: dict[Any, Any] = {}
         self.is_loaded = False  # whether a file says what its operators are
+        self.is_fluid = False  # whether functions of 1.x recorded it, or a part of it
         self.run_options: dict[str, Any] | None = None  # what Fleet says about runs over datasets
         self.attachments = Attachments()
 

@@ -15,6 +15,7 @@ are real, so that they can be used as shapes while recording.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -323,6 +324,17 @@ class Variable(Tensor):
         if self.raw.device.type != "meta" and self.alt is None and self.raw.numel() == 1:
             return self.raw.item()
         raise self._no_value(f"{kind}()")
+
+    def __bool__(self) -> bool:
+        if not self.block.program.is_fluid:
+            return super().__bool__()
+        # Scripts of 1.x write `if mask:` for `if mask is not None:`.
+        warnings.warn(
+            f"bool() of Variable {self.name!r}: True in a program of 1.x, whatever value a run "
+            "gives it; layers.cond and layers.While go by the value",
+            stacklevel=2,
+        )
+        return True
 
     def numpy(self) -> np.ndarray:  # type: ignore[override]
         raise self._no_value("numpy()")

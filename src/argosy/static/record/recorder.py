@@ -418,6 +418,7 @@ class Recorder:
     def in_fluid(self) -> Iterator[None]:
         """Give what is recorded inside the types of 1.x."""
         old, self.is_fluid = self.is_fluid, True
+        self.main.is_fluid = True
         try:
             yield
         finally:

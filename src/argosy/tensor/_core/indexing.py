@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from argosy.foundation.errors import DtypeError, UsageError
+from argosy.foundation.errors import DtypeError, NotEager, UsageError
 from argosy.ops.array import indexing as ops
+from argosy.ops.array.manipulation import slice_axes, strided_slice
 from argosy.tensor._core import tensor as _tensor
 from argosy.tensor._core.inplace import check_writable, is_view_in_graph, overwrite_view
 from argosy.tensor._core.tensor import Tensor, apply, wrap
 
 _PLAIN = frozenset({int, slice, type(None), type(Ellipsis)})
+_END = 2**31 - 1  # beyond every axis
 _INDEX_DTYPES = (torch.int64, torch.int32, torch.bool)
 
 
@@ -36,7 +38,12 @@ def get_item(x: Tensor, index: Any) -> Any:
                 return wrap(x.raw[index])
             except (IndexError, ValueError, TypeError):
                 pass
-    return apply(ops.getitem, x, _normalize(index))
+    place = _normalize(index, takes_late=True)
+    if any(isinstance(i, slice) and _is_late(i) for i in place):
+        x, place = _sliced_late(x, place)
+        if all(isinstance(i, slice) and i == slice(None) for i in place):
+            return x
+    return apply(ops.getitem, x, place)
 
 
 def set_item(x: Tensor, index: Any, value: Any) -> None:
@@ -64,15 +71,60 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
         overwrite_view(x, changed.raw)
 
 
-def _normalize(index: Any) -> tuple[Any, ...]:
+def _normalize(index: Any, takes_late: bool = False) -> tuple[Any, ...]:
+    """The index as the ops take it. ``takes_late``: slices may keep bounds whose values only a run
+    of the program has.
+    """
     items = index if isinstance(index, tuple) else (index,)
-    result = tuple([_item(i, n) for n, i in enumerate(items)])
+    result = tuple([_item(i, n, takes_late) for n, i in enumerate(items)])
     if sum(i is Ellipsis for i in result) > 1:
         raise UsageError("an index can only have a single ellipsis ('...')")
     return result
 
 
-def _item(i: Any, position: int) -> Any:
+def _is_late(i: slice) -> bool:
+    return any(isinstance(bound, Tensor) for bound in (i.start, i.stop, i.step))
+
+
+def _sliced_late(x: Tensor, place: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """``x`` after the slices whose bounds only a run has, and the rest of the index."""
+    axis, axes, starts, ends, steps, rest = 0, [], [], [], [], []
+    num_taken = sum(_num_axes(i) for i in place)
+    for i in place:
+        if isinstance(i, slice) and _is_late(i):
+            is_backwards = isinstance(i.step, int) and i.step < 0
+            first, last = (_END, -_END - 1) if is_backwards else (0, _END)
+            axes.append(axis)
+            starts.append(first if i.start is None else i.start)
+            ends.append(last if i.stop is None else i.stop)
+            steps.append(1 if i.step is None else i.step)
+            i = slice(None)
+        rest.append(i)
+        axis += x.ndim - num_taken if i is Ellipsis else _num_axes(i)
+    if all(isinstance(step, int) and step == 1 for step in steps):
+        return apply(slice_axes, x, axes, starts, ends), tuple(rest)
+    return apply(strided_slice, x, axes, starts, ends, steps), tuple(rest)
+
+
+def _num_axes(i: Any) -> int:
+    """How many axes of the tensor one item of an index takes up."""
+    if i is None or i is Ellipsis or isinstance(i, bool):
+        return 0
+    return i.ndim if isinstance(i, Tensor) and i.raw.dtype is torch.bool else 1
+
+
+def _bound(v: Any, takes_late: bool) -> Any:
+    if v is None:
+        return None
+    try:
+        return int(v)
+    except NotEager:
+        if not takes_late:
+            raise
+        return v
+
+
+def _item(i: Any, position: int, takes_late: bool) -> Any:
     if i is None or i is Ellipsis or isinstance(i, int):
         return i
     if isinstance(i, slice):
@@ -82,11 +134,12 @@ def _item(i: Any, position: int) -> Any:
                     f"slice {i} at position {position} of the index: its bounds must be integers, "
                     f"Tensors of one integer or None, but received {type(bound).__name__}"
                 )
-        if i.step is not None and int(i.step) == 0:
+        bounds = [_bound(v, takes_late) for v in (i.start, i.stop, i.step)]
+        if isinstance(bounds[2], int) and bounds[2] == 0:
             raise UsageError(
                 f"the step of slice {i} at position {position} of the index is 0; it must not be"
             )
-        return slice(*[None if v is None else int(v) for v in (i.start, i.stop, i.step)])
+        return slice(*bounds)
     if isinstance(i, (np.integer, np.bool_)) or (
         isinstance(i, np.ndarray) and i.ndim == 0 and i.dtype.kind in "biu"
     ):

@@ -9,11 +9,11 @@ import functools
 import random
 
 import numpy as np
-import paddle.distributed.fleet as fleet
 import pytest
 import torch
 
 import paddle
+import paddle.distributed.fleet as fleet
 from argosy.distributed.fleet.checkpoints.folders import MANIFEST
 from argosy.foundation.errors import CheckpointError, UsageError
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import sys
 
-import paddle.distributed.fleet as fleet
 import pytest
 
 import paddle
+import paddle.distributed.fleet as fleet
 
 
 class Words(fleet.MultiSlotDataGenerator):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-import paddle.distributed.fleet as fleet
 import pytest
 
 import paddle
+import paddle.distributed.fleet as fleet
 
 pytestmark = pytest.mark.usefixtures("static_mode")
 

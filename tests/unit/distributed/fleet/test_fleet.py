@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 import numpy as np
-import paddle.distributed.fleet as fleet
-import paddle.nn as nn
 import pytest
 import torch
 
 import paddle
+import paddle.distributed.fleet as fleet
+import paddle.nn as nn
 from argosy.distributed.fleet.stages import optimizer_stages
 from argosy.distributed.fleet.stages.trainee import OptimizerStage
 

@@ -7,6 +7,7 @@ import textwrap
 import time
 
 import pytest
+
 from paddle.distributed.fleet.utils import HDFSClient, LocalFS, fs
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 import pytest
-from paddle.fluid import core
 
 from argosy.foundation.errors import ConfigError, NotSupported
+from paddle.fluid import core
 
 
 def joined(rank, size, folder):

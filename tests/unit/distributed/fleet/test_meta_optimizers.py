@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import paddle.distributed.fleet as fleet
 import pytest
+
+import paddle
+import paddle.distributed.fleet as fleet
+from argosy.distributed.job import job
+from argosy.static.parallel.compiled import attached_exchange
 from paddle.distributed.fleet.meta_optimizers import (
     AMPOptimizer,
     LarsOptimizer,
@@ -11,10 +15,6 @@ from paddle.distributed.fleet.meta_optimizers import (
     RecomputeOptimizer,
 )
 from paddle.distributed.fleet.meta_optimizers.meta_optimizer_base import MetaOptimizerBase
-
-import paddle
-from argosy.distributed.job import job
-from argosy.static.parallel.compiled import attached_exchange
 
 pytestmark = pytest.mark.usefixtures("static_mode")
 

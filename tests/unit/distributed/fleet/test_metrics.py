@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import numpy as np
-import paddle.distributed.fleet as fleet
 import pytest
 
 import paddle
+import paddle.distributed.fleet as fleet
 
 GOLDEN = json.loads(
     (Path(__file__).parents[3] / "goldens" / "data" / "fleet_3.3.1.json").read_text()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+import paddle
+from argosy.foundation.errors import NotSupported
 from paddle.distributed.collective import Group
 from paddle.distributed.fleet.layers.mpu import mp_ops
 from paddle.distributed.fleet.layers.mpu.mp_ops import _c_lookup_table
@@ -18,9 +21,6 @@ from paddle.distributed.fleet.meta_parallel import (
 )
 from paddle.distributed.fleet.meta_parallel.pipeline_parallel import FakeMicroDataset
 from paddle.distributed.fleet.utils import sequence_parallel_utils as sequence
-
-import paddle
-from argosy.foundation.errors import NotSupported
 
 
 def test_a_lookup_in_a_part_of_a_table_gives_zeros_for_the_ids_of_others():

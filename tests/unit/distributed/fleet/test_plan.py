@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import paddle.distributed.fleet as fleet
 import pytest
 
 import paddle
+import paddle.distributed.fleet as fleet
 from argosy.distributed.fleet.base._strategy_fields import TABLES
 from argosy.distributed.fleet.planning.settings import (
     Amp,

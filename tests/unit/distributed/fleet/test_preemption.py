@@ -8,11 +8,11 @@ import random
 import signal
 
 import numpy as np
-import paddle.distributed.fleet as fleet
 import pytest
 import torch
 
 import paddle
+import paddle.distributed.fleet as fleet
 from argosy.distributed.fleet.checkpoints.last_point import Board, LastPoint
 from argosy.foundation.preemption import requests
 

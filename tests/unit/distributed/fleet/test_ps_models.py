@@ -5,11 +5,11 @@ every optimizer.
 from __future__ import annotations
 
 import numpy as np
-import paddle.distributed.fleet as fleet
 import pytest
 import torch
 
 import paddle
+import paddle.distributed.fleet as fleet
 from argosy.distributed.fleet.checkpoints.folders import state_name
 from argosy.distributed.fleet.servers.d2sum import d2sum_update, replaces
 from argosy.distributed.fleet.servers.rules import dense_update, sparse_rule

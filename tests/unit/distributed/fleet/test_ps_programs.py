@@ -7,15 +7,15 @@ from __future__ import annotations
 import os
 
 import numpy as np
-import paddle.distributed.fleet as fleet
 import pyarrow.parquet as parquet
 import pytest
-from paddle.distributed.fleet.utils.ps_util import DistributedInfer
 
 import paddle
+import paddle.distributed.fleet as fleet
 from argosy.foundation.errors import ConfigError, NotSupported, UsageError
 from argosy.runtime.ps.worker.worker import _Ahead
 from argosy.static.ir.lod import LoDTensor
+from paddle.distributed.fleet.utils.ps_util import DistributedInfer
 from support.ps_job import Job
 
 

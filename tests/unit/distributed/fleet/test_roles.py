@@ -8,8 +8,9 @@ import json
 from pathlib import Path
 
 import numpy as np
-import paddle.distributed.fleet as fleet
 import pytest
+
+import paddle.distributed.fleet as fleet
 from paddle.distributed.fleet.base.role_maker import (
     PaddleCloudRoleMaker,
     Role,

@@ -6,10 +6,10 @@ import contextlib
 import dataclasses
 
 import numpy as np
-import paddle.distributed.fleet as fleet
 import pytest
 
 import paddle
+import paddle.distributed.fleet as fleet
 from argosy.distributed.fleet.planning.settings import Amp
 from argosy.distributed.fleet.planning.strategy_plan import Facts, make_plan
 from argosy.distributed.fleet.stages.program_optimizer import ProgramRecorder

@@ -7,10 +7,10 @@ import json
 import pickle
 from pathlib import Path
 
-import paddle.distributed.fleet as fleet
 import pytest
 
 import paddle
+import paddle.distributed.fleet as fleet
 from argosy.distributed.fleet.base._message import Message
 from argosy.distributed.fleet.base._strategy_fields import TABLES
 

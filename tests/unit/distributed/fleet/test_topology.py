@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import paddle.distributed.fleet as fleet
 import pytest
+
+import paddle.distributed.fleet as fleet
 from paddle.distributed.fleet.base.topology import layout
 
 DEFAULT_ORDER = ["dp", "pp", "sharding", "sep", "cp", "mp"]

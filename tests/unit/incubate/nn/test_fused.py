@@ -4,11 +4,11 @@ documents, written with NumPy or with plain layers.
 
 import numpy as np
 import pytest
-from paddle.incubate.nn import functional as fused
 
 import paddle
 from argosy.foundation.errors import NotSupported
 from paddle import nn
+from paddle.incubate.nn import functional as fused
 
 
 def _draw(*shape, seed=0):

@@ -8,10 +8,10 @@ import math
 from typing import Any
 
 import numpy as np
-import paddle.nn.functional as F
 import pytest
 
 import paddle
+import paddle.nn.functional as F
 
 FAR = [[0.0, -200.0, 1.0], [-70.0, 0.0, -63.5]]
 NORM = math.log(1 + math.e) - 1  # of the first row, beyond its largest logit
