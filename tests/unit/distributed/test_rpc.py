@@ -54,6 +54,33 @@ def test_calls(worker, tmp_path):
     assert rpc.rpc_sync(worker, add, (mapped, 2)).tolist() == [2, 2, 2]
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "reason"),
+    [
+        ("os", "system", "not called for others"),
+        ("subprocess", "run", "not called for others"),
+        ("builtins", "eval", "not called for others"),
+        ("builtins", "exec", "not called for others"),
+        ("importlib", "import_module", "not called for others"),
+        ("antigravity", "geohash", "has not imported 'antigravity'"),
+        (__name__, "threading.Thread", "is no function of its"),
+        (__name__, "np", "is not defined in"),
+        (__name__, "paddle.load", "is no function of its"),
+        (__name__, "bind_listener", "is not defined in"),
+    ],
+)
+def test_what_others_may_not_call(worker, module, name, reason):
+    from argosy.distributed.rpc import _messages
+
+    def named():
+        """A function that says it is another."""
+
+    named.__module__, named.__qualname__ = module, name
+    answer = _messages.answer(_messages.request(named, (), {}))
+    with pytest.raises(RuntimeError, match=reason):
+        _messages.result(answer, worker)
+
+
 def test_errors_are_the_callers(worker):
     with pytest.raises(RuntimeError, match="on worker 'alone': KeyError: 'what'"):
         rpc.rpc_sync(worker, fail)

@@ -2,12 +2,13 @@
 
 Arguments and results are numbers, strings, containers, arrays and Tensors, read by a pickle machine
 that runs no code; an instance of another class is refused until ``add_safe_globals`` admits it.
-What runs is what the name says in the process that is called.
+What runs is what the name says in the process that is called: a function of a module that this
+process has imported itself. The standard library's are not called, but for plain computations.
 """
 
 from __future__ import annotations
 
-import importlib
+import sys
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,13 @@ import torch
 
 from argosy.distributed.communication.objects import decode, encode
 from argosy.foundation.errors import CommError, UsageError
+
+
+_PLAIN_MODULES = ("math", "operator")
+_PLAIN_BUILTINS = frozenset(
+    "abs all any bool complex divmod float int len list max min pow range repr reversed round set "
+    "sorted str sum tuple zip".split()
+)
 
 
 class RemoteError(CommError):
@@ -52,10 +60,27 @@ def result(message: bytes, worker: str) -> Any:
 
 
 def _find(module: str, name: str) -> Any:
-    found: Any = importlib.import_module(module)
-    for part in name.split("."):
+    found: Any = sys.modules.get(module)
+    if found is None:
+        raise UsageError(f"rpc: the called process has not imported {module!r}")
+    first, *rest = name.split(".")
+    if not _is_open(module.partition(".")[0], first):
+        raise UsageError(f"rpc: {module}.{name} is not called for others: define a function")
+    found = getattr(found, first)
+    for part in rest:
+        if not isinstance(found, type):  # not through a module, to what that has
+            raise UsageError(f"rpc: {name!r} of {module} is no function of its, nor of its classes")
         found = getattr(found, part)
+    if getattr(found, "__module__", None) != module or isinstance(found, type(sys)):
+        raise UsageError(f"rpc: {name!r} is not defined in {module}")
     return found
+
+
+def _is_open(package: str, name: str) -> bool:
+    """Whether functions of a module are called for others."""
+    if package == "builtins":
+        return name in _PLAIN_BUILTINS
+    return package in _PLAIN_MODULES or package not in sys.stdlib_module_names
 
 
 def _bytes(value: Any) -> bytes:
