@@ -18,12 +18,11 @@ import torch
 from argosy.distributed.communication.objects import decode, encode
 from argosy.foundation.errors import CommError, UsageError
 
-
 _PLAIN_MODULES = ("math", "operator")
-_PLAIN_BUILTINS = frozenset(
-    "abs all any bool complex divmod float int len list max min pow range repr reversed round set "
-    "sorted str sum tuple zip".split()
-)
+_PLAIN_BUILTINS = frozenset({
+    "abs", "all", "any", "bool", "complex", "divmod", "float", "int", "len", "list", "max", "min",
+    "pow", "range", "repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip",
+})  # fmt: skip
 
 
 class RemoteError(CommError):
