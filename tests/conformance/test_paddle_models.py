@@ -130,7 +130,7 @@ def test_what_is_recorded_in_fluid_is_written_for_paddle_and_computes_the_same(n
         expected = exe.run(test, feed=whole, fetch_list=fetches, return_numpy=False)
     assert schema.decoded((tmp_path / "__model__").read_bytes(), "it")["version"]["version"]
     with fluid.scope_guard(fluid.Scope()):
-        program, feeds, fetches = fluid.io.load_inference_model(str(tmp_path), exe)
+        program, _, fetches = fluid.io.load_inference_model(str(tmp_path), exe)
         again = exe.run(program, feed=fed, fetch_list=fetches, return_numpy=False)
     compare(again, [np.asarray(value) for value in expected])
     sequences = [value.recursive_sequence_lengths() for value in again]

@@ -15,7 +15,7 @@ from pathlib import Path
 os.environ.setdefault("FLAGS_enable_pir_api", "0")
 os.environ.setdefault("GLOG_v", "0")
 
-import numpy as np  # noqa: E402
+import numpy as np
 
 import nets
 import paddle
@@ -130,9 +130,7 @@ def by_program(folder):
 
         exe = fluid.Executor(fluid.CPUPlace())
         with fluid.scope_guard(fluid.Scope()):
-            loaded = fluid.io.load_inference_model(
-                str(folder), exe, params_filename="__params__"
-            )
+            loaded = fluid.io.load_inference_model(str(folder), exe, params_filename="__params__")
             return run(exe, *loaded, folder=folder)
     static = paddle.static
     names = {"model_filename": "__model__", "params_filename": "__params__"} if is_folder else {}
