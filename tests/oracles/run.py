@@ -34,7 +34,10 @@ BEYOND_PADDLE = {
     ("2.6.2", "load"): _RANK_TABLES,
     # 1.8.5 leaves sequences out where it turns rows around, later versions do not
     ("2.6.2", "program"): ("roles",),
-    ("3.3.1", "program"): ("roles",),
+    # 3 has neither tables of ranks nor IfElse's operators any more
+    ("3.3.1", "program"): ("translation", "attended", "fork"),
+    ("3.3.1", "predictor"): (*_NO_PARAMETERS, *_RANK_TABLES, "fork"),
+    ("3.3.1", "load"): _RANK_TABLES,
 }
 # What is saved in argosy's own format, with a warning: Paddle has no operators for its parts.
 OWN_FORMAT = ("decoding",)
