@@ -9,10 +9,12 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+LIMIT_S = 300.0  # for a command that imports torch on a busy machine
+
 
 def call(*words: str, **options: object) -> str:
     """Run a command to its end and return what it printed; one that fails fails the test."""
-    found = subprocess.run(words, capture_output=True, text=True, timeout=120, **options)  # type: ignore[call-overload]
+    found = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, **options)  # type: ignore[call-overload]
     if found.returncode:
         raise AssertionError(f"{words} ended with {found.returncode}: {found.stdout}{found.stderr}")
     return str(found.stdout)

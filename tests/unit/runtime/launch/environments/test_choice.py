@@ -22,8 +22,9 @@ from support.environments import (
 )
 
 TWO_TASKS = SLURM | {
-    "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1", "SLURM_LOCALID": "0",
-    "SLURM_NODEID": "1", "SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_NODELIST": "n[1-2]",
+    "SLURM_NTASKS": "2",
+    "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1", "SLURM_LOCALID": "0", "SLURM_NODEID": "1",
+    "SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_NODELIST": "n[1-2]",
     "SLURM_STEP_TASKS_PER_NODE": "1(x2)",
 }  # fmt: skip
 TWO_TASKS_OF_ONE_HOST = TWO_TASKS | {
