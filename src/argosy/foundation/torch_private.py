@@ -90,7 +90,7 @@ def compiler_marks() -> tuple[Callable[..., Any], dict[str, dict[Any, Any]]]:
 
 def skip_code(code: Any) -> None:
     """Make torch.compile leave the frames of a code object alone, and those that they call."""
-    from torch._C._dynamo import eval_frame  # type: ignore[import-not-found,attr-defined]
+    from torch._C._dynamo import eval_frame
 
     eval_frame.set_code_exec_strategy(
         code,
