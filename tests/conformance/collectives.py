@@ -26,6 +26,8 @@ DTYPES = (*FLOATS, *INTEGERS, torch.bool, torch.complex64)
 # Longer than the small buffers of the tests, not a multiple of any number of ranks.
 COUNT = 2503
 
+BITS = {ReduceOp.BAND: operator.and_, ReduceOp.BOR: operator.or_, ReduceOp.BXOR: operator.xor}
+
 CONTRACTS: dict[str, Callable[[Backend], None]] = {}
 
 
@@ -75,7 +77,9 @@ def combined(tensors: list[torch.Tensor], op: ReduceOp) -> torch.Tensor:
     """What a reduction must give: in rank order, halves in float32, integers wrapping around."""
     dtype = tensors[0].dtype
     wide = [t.float() if dtype in (torch.float16, torch.bfloat16) else t for t in tensors]
-    if dtype is torch.bool:
+    if op in BITS:
+        result = functools.reduce(BITS[op], wide)
+    elif dtype is torch.bool:
         result = functools.reduce(
             operator.or_ if op in (ReduceOp.SUM, ReduceOp.MAX) else operator.and_, wide
         )
@@ -104,6 +108,8 @@ def assert_equal(actual: torch.Tensor, expected: torch.Tensor) -> None:
 
 
 def is_defined(op: ReduceOp, dtype: torch.dtype) -> bool:
+    if op in BITS:
+        return not dtype.is_floating_point and not dtype.is_complex
     if dtype is torch.bool:
         return op is not ReduceOp.AVG
     return not dtype.is_complex or op not in (ReduceOp.MAX, ReduceOp.MIN)

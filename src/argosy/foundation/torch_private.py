@@ -66,9 +66,6 @@ profiler_is_enabled: Callable[[], bool] = torch._C._autograd._profiler_enabled
 enter_span: Callable[..., Any] = torch._C._autograd._record_function_with_args_enter
 exit_span: Callable[[Any], None] = torch._C._autograd._record_function_with_args_exit
 
-_frames: Any = torch._C._dynamo.eval_frame  # type: ignore[attr-defined]
-_SKIP = _frames._FrameExecStrategy(_frames._FrameAction.SKIP, _frames._FrameAction.SKIP)
-
 # what all batch norms are, and those that do not know their sizes yet
 BatchNorm = batchnorm._BatchNorm
 LazyNorm = batchnorm._LazyNormBase
@@ -97,4 +94,9 @@ def compiler_marks() -> tuple[Callable[..., Any], dict[str, dict[Any, Any]]]:
 
 def skip_code(code: Any) -> None:
     """Make torch.compile leave the frames of a code object alone, and those that they call."""
-    _frames.set_code_exec_strategy(code, _SKIP)
+    from torch._C._dynamo import eval_frame
+
+    eval_frame.set_code_exec_strategy(
+        code,
+        eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.SKIP),
+    )
