@@ -203,6 +203,8 @@ def test_convolutions_want_known_channels_that_split_into_groups(name):
         convolve(unknown, weight)
     with pytest.raises(ValueError, match="multiple of groups=2"):
         convolve(odd, weight, groups=2)
+    with pytest.raises(ValueError, match="groups should be greater than 0"):
+        convolve(odd, weight, groups=0)
     if name == "conv2d":
         even, filters = (
             paddle.static.data("even", [-1, 4, 8, 8]),

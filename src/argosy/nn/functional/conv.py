@@ -26,6 +26,8 @@ def _check_channels(call: str, x: Any, groups: int, last: bool) -> None:
     """Refuse recorded input whose channels are unknown or do not split into groups; eager input is
     checked by the engine.
     """
+    if groups <= 0:
+        raise UsageError(f"{call}: groups should be greater than 0, but received {groups}")
     shape = x.shape
     channels = shape[-1 if last else 1]
     if channels < 0:
