@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,9 @@ __all__ = [
 ]
 
 
+_CUDA_STATE_BYTES = 16  # a seed and an offset; the state of the CPU's generator is larger
+
+
 class GeneratorState:
     """What a generator was at one moment: hand it back to ``set_state`` to repeat the numbers that
     followed.
@@ -37,6 +41,29 @@ class GeneratorState:
         generator = torch.Generator()
         generator.set_state(self.bits)
         return generator.initial_seed()
+
+    def __str__(self) -> str:
+        """Device (-1: the CPU), seed and offset, in Paddle's order; then a digest of all of it."""
+        if self.bits.numel() == _CUDA_STATE_BYTES:
+            seed, offset = self.bits.view(torch.int64).tolist()
+            return f"0 {seed} {offset} {self._digest()}"
+        return f"-1 {self.current_seed()} 0 {self._digest()}"
+
+    def _digest(self) -> str:
+        return hashlib.md5(self.bits.numpy().tobytes(), usedforsecurity=False).hexdigest()
+
+
+class _States:
+    """The states that a device's generator can be switched between, and which of them it is in; the
+    entry of that one is out of date until it is left.
+    """
+
+    def __init__(self) -> None:
+        self.all: dict[str, list[torch.Tensor]] = {}
+        self.index: dict[str, int] = {}
+
+
+_states = register("states of random generators", _States())
 
 
 class Generator:
@@ -78,6 +105,34 @@ class Generator:
                 f"{type(state).__name__}"
             )
         self._engine.set_state(state.bits)
+
+    def get_state_index(self) -> int:
+        """Which of the states that were registered the generator is in; 0 is its own."""
+        return _states.index.get(str(self._device), 0)
+
+    def register_state_index(self, state: GeneratorState) -> int:
+        """Keep ``state`` as one more, switch to it, and return its index."""
+        kept = self._leave()
+        kept.append(state.bits.clone())
+        _states.index[str(self._device)] = len(kept) - 1
+        self.set_state(state)
+        return len(kept) - 1
+
+    def set_state_index(self, index: int) -> None:
+        """Switch to another state, which goes on where it was left."""
+        kept = self._leave()
+        if not 0 <= index < len(kept):
+            raise UsageError(
+                f"Generator.set_state_index: index is {index}, but there are {len(kept)} states"
+            )
+        _states.index[str(self._device)] = index
+        self._engine.set_state(kept[index])
+
+    def _leave(self) -> list[torch.Tensor]:
+        """Note where the state that the generator is in has come to; returns all."""
+        kept = _states.all.setdefault(str(self._device), [self._engine.get_state()])
+        kept[self.get_state_index()] = self._engine.get_state()
+        return kept
 
 
 def seed(seed: int) -> Generator:

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from argosy import framework
+from argosy.foundation import process_state
 from argosy.foundation.errors import NotSupported
 from argosy.framework import _flags, mode
 
@@ -148,3 +149,25 @@ def test_number_limits():
         framework.iinfo("float32")
     with pytest.raises(ValueError):
         framework.finfo(np.int8)
+
+
+def test_a_generator_switches_between_states():
+    generator = framework.seed(5)
+    begin = generator.get_state()
+    assert str(begin).split()[:3] == ["-1", "5", "0"]
+    assert str(begin) == str(generator.get_state())
+    first = [generator.random() for _ in range(2)]
+    assert str(begin) != str(generator.get_state())
+    own = generator.get_state_index()
+    other = generator.register_state_index(begin)
+    assert (own, other, generator.get_state_index()) == (0, 1, 1)
+    assert generator.random() == first[0]
+    generator.set_state_index(own)
+    framework.set_rng_state([begin], "cpu")
+    generator.set_state_index(other)
+    assert generator.random() == first[1]
+    generator.set_state_index(own)
+    assert generator.random() == first[0]
+    with pytest.raises(ValueError, match="there are 2 states"):
+        generator.set_state_index(2)
+    process_state.reset(["states of random generators"])

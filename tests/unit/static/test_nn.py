@@ -193,9 +193,9 @@ def test_layers_that_paddle_also_computes_in_dygraph():
         nn.fc(x, 3)
 
 
-@pytest.mark.parametrize("name", ["conv2d", "conv2d_transpose", "conv3d_transpose"])
-def test_convolutions_want_known_channels_that_split_into_groups(name):
-    convolve, n = getattr(paddle.nn.functional, name), 3 if "3d" in name else 2
+@pytest.mark.parametrize("call", ["conv2d", "conv2d_transpose", "conv3d_transpose"])
+def test_convolutions_want_known_channels_that_split_into_groups(call):
+    convolve, n = getattr(paddle.nn.functional, call), 3 if "3d" in call else 2
     weight = paddle.static.data("weight", [4, 2] + [3] * n)
     unknown = paddle.static.data("unknown", [-1, -1] + [8] * n)
     odd = paddle.static.data("odd", [-1, 3] + [8] * n)
@@ -203,7 +203,10 @@ def test_convolutions_want_known_channels_that_split_into_groups(name):
         convolve(unknown, weight)
     with pytest.raises(ValueError, match="multiple of groups=2"):
         convolve(odd, weight, groups=2)
-    if name == "conv2d":
+    for name in ("groups", "stride", "dilation"):
+        with pytest.raises(ValueError, match=f"{name} should be greater than 0"):
+            convolve(odd, weight, **{name: 0})
+    if call == "conv2d":
         even, filters = (
             paddle.static.data("even", [-1, 4, 8, 8]),
             paddle.static.data("w", [3, 2, 3, 3]),

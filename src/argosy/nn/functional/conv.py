@@ -22,10 +22,17 @@ def _nonnegative(padding: str | list[int], given: Any) -> str | list[int]:
     return padding
 
 
-def _check_channels(call: str, x: Any, groups: int, last: bool) -> None:
-    """Refuse recorded input whose channels are unknown or do not split into groups; eager input is
-    checked by the engine.
+def _check_recorded(
+    call: str, n: int, x: Any, stride: Any, dilation: Any, groups: int, last: bool
+) -> None:
+    """Refuse steps below one, and recorded input whose channels are unknown or do not split into
+    groups; what is eager the engine checks.
     """
+    for name, given in (("stride", stride), ("dilation", dilation)):
+        if any(step < 1 for step in to_list(given, n, name)):
+            raise UsageError(f"{call}: {name} should be greater than 0, but received {given}")
+    if groups <= 0:
+        raise UsageError(f"{call}: groups should be greater than 0, but received {groups}")
     shape = x.shape
     channels = shape[-1 if last else 1]
     if channels < 0:
@@ -52,7 +59,7 @@ def _convolve(
     last = is_channel_last(data_format, n, op.name)
     pads = _nonnegative(to_padding(padding, n, last), padding)
     if switch.is_static:
-        _check_channels(op.name, x, groups, last)
+        _check_recorded(op.name, n, x, stride, dilation, groups, last)
         if weight.shape[0] % groups:
             raise UsageError(
                 f"{op.name}: the number of filters must be a multiple of groups={groups}, but the "
@@ -88,7 +95,7 @@ def _convolve_back(
     last = is_channel_last(data_format, n, op.name)
     pads = _nonnegative(to_padding(padding, n, last), padding)
     if switch.is_static:
-        _check_channels(op.name, x, groups, last)
+        _check_recorded(op.name, n, x, stride, dilation, groups, last)
     size = None
     if output_size is not None:
         if output_padding != 0:

@@ -11,7 +11,7 @@ from argosy.framework.mode import switch
 from argosy.static import gradients
 from argosy.static.record.assert_op import record_assert
 from argosy.tensor import all as all_true
-from argosy.tensor import cast, eigvalsh, eye, transpose
+from argosy.tensor import assign, cast, eigvalsh, eye, transpose
 from argosy.tensor.engine import Tensor
 
 Objective = Callable[[Tensor], Tensor]
@@ -19,7 +19,7 @@ Objective = Callable[[Tensor], Tensor]
 _INDEFINITE = "initial_inverse_hessian_estimate must be symmetric and positive definite"
 
 
-def check_arguments(call: str, position: Any, line_search_fn: str, dtype: str) -> None:
+def _check_arguments(call: str, position: Any, line_search_fn: str, dtype: str) -> None:
     """Refuse what no minimiser takes."""
     if dtype not in ("float32", "float64"):
         raise UsageError(f"{call}: dtype must be 'float32' or 'float64', but received {dtype!r}")
@@ -30,7 +30,7 @@ def check_arguments(call: str, position: Any, line_search_fn: str, dtype: str) -
     _require_tensor(call, "initial_position", position)
 
 
-def first_estimate(call: str, given: Any, size: int, dtype: str) -> Tensor:
+def _first_estimate(call: str, given: Any, size: int, dtype: str) -> Tensor:
     """The inverse Hessian to start with: the identity, or ``given`` after a look at it, which in a
     program happens when it runs.
     """
@@ -46,6 +46,18 @@ def first_estimate(call: str, given: Any, size: int, dtype: str) -> Tensor:
         raise UsageError(f"{call}: {_INDEFINITE}, but received {given}")
     estimate: Tensor = cast(given, dtype)
     return estimate
+
+
+def begin(
+    call: str, objective: Objective, position: Any, estimate: Any, line_search_fn: str, dtype: str
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Look at the arguments of a minimiser; returns the inverse Hessian to start with, and
+    position, value and gradient there.
+    """
+    _check_arguments(call, position, line_search_fn, dtype)
+    estimate = _first_estimate(call, estimate, position.shape[0], dtype)
+    start = assign(position.detach())
+    return estimate, start, *value_and_gradient(objective, start)
 
 
 def value_and_gradient(objective: Objective, position: Tensor) -> tuple[Tensor, Tensor]:

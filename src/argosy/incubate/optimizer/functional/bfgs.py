@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.incubate.optimizer.functional._objective import (
-    Objective,
-    check_arguments,
-    first_estimate,
-    value_and_gradient,
-)
+from argosy.incubate.optimizer.functional._objective import Objective, begin
 from argosy.incubate.optimizer.functional.line_search import strong_wolfe
 from argosy.static.nn.control_flow import while_loop
 from argosy.tensor import abs as magnitude
-from argosy.tensor import assign, dot, eye, full, matmul, outer, where
+from argosy.tensor import dot, eye, full, matmul, outer, where
 from argosy.tensor import max as largest
 from argosy.tensor.engine import Tensor
 
@@ -45,13 +40,12 @@ def minimize_bfgs(
         >>> found.item(), at.tolist()
         (True, [2.0, 2.0, 2.0])
     """
-    call = "minimize_bfgs"
-    check_arguments(call, initial_position, line_search_fn, dtype)
+    estimate, position, value, gradient = begin(
+        "minimize_bfgs", objective_func, initial_position, initial_inverse_hessian_estimate,
+        line_search_fn, dtype,
+    )  # fmt: skip
     size = initial_position.shape[0]
     identity = eye(size, dtype=dtype)
-    estimate = first_estimate(call, initial_inverse_hessian_estimate, size, dtype)
-    position = assign(initial_position.detach())
-    value, gradient = value_and_gradient(objective_func, position)
     no = full([1], False, "bool")
 
     def step(turn, _done, _found, calls, at, _value, slope, inverse):  # type: ignore[no-untyped-def]

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.incubate.optimizer.functional._objective import (
-    Objective,
-    check_arguments,
-    first_estimate,
-    value_and_gradient,
-)
+from argosy.incubate.optimizer.functional._objective import Objective, begin
 from argosy.incubate.optimizer.functional.bfgs import inverse_curvature, settled
 from argosy.incubate.optimizer.functional.line_search import strong_wolfe
 from argosy.static.nn.control_flow import while_loop
-from argosy.tensor import arange, assign, concat, dot, full, index_select, matmul, reshape, where
+from argosy.tensor import arange, concat, dot, full, index_select, matmul, reshape, where
 from argosy.tensor import zeros as zeros_of
 from argosy.tensor.engine import Tensor
 
@@ -42,12 +37,11 @@ def minimize_lbfgs(
         >>> found.item(), at.tolist()
         (True, [2.0, 2.0, 2.0])
     """
-    call = "minimize_lbfgs"
-    check_arguments(call, initial_position, line_search_fn, dtype)
+    estimate, position, value, gradient = begin(
+        "minimize_lbfgs", objective_func, initial_position, initial_inverse_hessian_estimate,
+        line_search_fn, dtype,
+    )  # fmt: skip
     size = initial_position.shape[0]
-    estimate = first_estimate(call, initial_inverse_hessian_estimate, size, dtype)
-    position = assign(initial_position.detach())
-    value, gradient = value_and_gradient(objective_func, position)
     no, none = full([1], False, "bool"), zeros_of([history_size, size], dtype)
 
     def step(turn, _done, _found, calls, at, _value, slope, moves, changes, curvatures):  # type: ignore[no-untyped-def]
