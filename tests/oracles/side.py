@@ -15,9 +15,9 @@ from pathlib import Path
 os.environ.setdefault("FLAGS_enable_pir_api", "0")
 os.environ.setdefault("GLOG_v", "0")
 
+import nets
 import numpy as np
 
-import nets
 import paddle
 
 warnings.simplefilter("ignore")

@@ -239,6 +239,10 @@ class BatchIterator:
         clock.listener(self._loader.dataset, time.perf_counter() - start_s)
         return batch
 
+    def next(self) -> Any:
+        """The next batch, as scripts ask that were written for Python 2."""
+        return self.__next__()
+
     def _read(self) -> Any:
         try:
             batches = [to_tensors(self._next_batch(), place) for place in self._loader.places]

@@ -26,6 +26,8 @@ from argosy.static.ir.program import Program
 from argosy.static.ir.variable import Parameter, Variable
 from argosy.static.lower.pruning import only_needed
 from argosy.static.record import append_op as by_type
+from argosy.static.record.alignment import FROM_THE_FIRST, aligns_first
+from argosy.static.record.folding import along
 from argosy.static.record.optimize import RecordedOptimizer
 from argosy.static.record.recorder import recorder
 from argosy.static.record.stepping import record_steps
@@ -179,7 +181,10 @@ def as_operator(name: str) -> Callable[..., Any]:
             return unique_name.generate("tmp")
 
         # inside of a layer function, what operators compute is named after it
+        is_aligned_first = bool(others) and aligns_first(name, self, others[0])
         with recorder.naming(recorder.namer if recorder.is_in_layer else tmp):
+            if is_aligned_first:
+                return along(FROM_THE_FIRST[name], self, _as_left(self, others[0]), 0)
             if not is_scaled:
                 return compute(self, *(_as_left(self, other) for other in others))
             by, plus = _SCALED[name](others[0])

@@ -8,6 +8,7 @@ import pytest
 import paddle
 import paddle.fluid as fluid
 from argosy.fluid.dygraph.tracer import tracers
+from argosy.foundation.errors import UsageError
 
 
 def variable(*shape):
@@ -257,3 +258,30 @@ def test_a_layer_makes_variables_of_the_program_that_is_recorded():
         paddle.disable_static()
     assert out.name == "cell_0._generated_var_0"
     np.testing.assert_array_equal(found, np.full([2, 2], 6.0))
+
+
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda: fluid.data("image", [None, 3], "int64"),
+        lambda: fluid.layers.data("image", [3], dtype="int64"),
+    ],
+)
+def test_what_is_declared_in_a_guard_has_a_shape_and_no_values(declare):
+    with fluid.dygraph.guard():
+        image = declare()
+        assert (image.name, list(image.shape), image.dtype) == ("image", [-1, 3], paddle.int64)
+        assert image.stop_gradient
+        with pytest.raises(UsageError, match=r"'image' is declared by fluid\.data inside of"):
+            _ = image + 1
+        with pytest.raises(UsageError, match="it has no values"):
+            image.numpy()
+
+
+def test_the_helper_of_a_layer_pairs_inputs_with_attributes():
+    with fluid.dygraph.guard():
+        helper = fluid.dygraph.Layer("mine")._helper
+        x, y = fluid.layers.ones([2], "float32"), fluid.layers.zeros([2], "float32")
+        pairs = list(helper.iter_inputs_and_params([x, y], fluid.ParamAttr(name="w")))
+        assert [pair[0] is one for pair, one in zip(pairs, (x, y), strict=True)] == [True, True]
+        assert [attr.name for _, attr in pairs] == ["w", "w"]

@@ -45,15 +45,6 @@ class TestData:
     def test_takes_gradients_on_request(self):
         assert not fluid.layers.data("x", [3], stop_gradient=False).stop_gradient
 
-    def test_is_an_error_inside_a_guard(self):
-        with (
-            fluid.dygraph.guard(),
-            pytest.raises(ValueError, match=r"fluid\.layers\.data.*dygraph"),
-        ):
-            fluid.layers.data("x", [3])
-        with fluid.dygraph.guard(), pytest.raises(ValueError, match=r"fluid\.data.*dygraph"):
-            fluid.data("x", [3])
-
     def test_is_for_dense_tensors(self):
         dense = fluid.core.VarDesc.VarType.LOD_TENSOR
         assert list(fluid.layers.data("x", [1], type=dense).shape) == [-1, 1]
@@ -394,3 +385,30 @@ def test_a_variable_of_todays_program_has_no_truth():
         x = paddle.static.data("x", [None, 3])
         with pytest.raises(NotEager, match="has no value while the program is recorded"):
             bool(x - 1.0)
+
+
+@pytest.mark.parametrize(
+    ("operate", "expected"),
+    [
+        (lambda x, y: x * y, lambda x, y: x * y[..., None]),
+        (lambda x, y: x + y, lambda x, y: x + y[..., None]),
+        (lambda x, y: x - y, lambda x, y: x - y[..., None]),
+        (lambda x, y: x / y, lambda x, y: x / y[..., None]),
+    ],
+)
+def test_operators_of_scripts_put_samples_under_samples(operate, expected):
+    """1.x aligns an operand from the first dimension where that counts the samples."""
+    out = operate(fluid.data("x", [None, 3, 2]), fluid.data("y", [None, 3]))
+    assert list(out.shape) == [-1, 3, 2]
+    assert out.name == "tmp_0"
+    x, y = np.arange(1, 19, dtype="float32").reshape(3, 3, 2), ones(3, 3) * [[2], [3], [5]]
+    y = y.astype("float32")
+    (got,) = run([out], {"x": x, "y": y})
+    np.testing.assert_allclose(got, expected(x, y), rtol=1e-6)
+
+
+def test_operators_align_the_last_dimensions_of_what_has_no_samples():
+    weight = fluid.layers.assign(np.arange(9, dtype="float32").reshape(3, 3))
+    out = fluid.data("x", [None, 3, 3]) * weight
+    (got,) = run([out], {"x": ones(2, 3, 3)})
+    np.testing.assert_array_equal(got[1], np.arange(9).reshape(3, 3))

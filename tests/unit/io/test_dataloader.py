@@ -318,3 +318,11 @@ def test_generator_loader_wrong_calls():
         list(make_loader().set_sample_list_generator(lambda: iter([[([1],), ([1, 2],)]])))
     with pytest.warns(UserWarning, match="always iterable"):
         make_loader(iterable=False)
+
+
+def test_next_is_a_method_of_iterators():
+    batches = iter(DataLoader(Squares(), batch_size=5))
+    assert len(batches.next()[1]) == 5
+    next(batches)
+    with pytest.raises(StopIteration):
+        batches.next()

@@ -86,3 +86,10 @@ def test_fractional_pool_draws_its_windows_unless_told():
     paddle.seed(0)
     drawn = {str(paddle.nn.functional.fractional_max_pool2d(x, 7).tolist()) for _ in range(10)}
     assert len(drawn) > 1
+
+
+def test_classes_of_scripts_find_the_fields_of_adaptive_layers():
+    mean = paddle.nn.AdaptiveAvgPool2D(1, name="pool")
+    assert (mean._output_size, mean._data_format, mean._name) == (1, "NCHW", "pool")
+    largest = paddle.nn.AdaptiveMaxPool2D((1, 2), return_mask=True)
+    assert (largest._output_size, largest._return_mask, largest._name) == ((1, 2), True, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 
@@ -345,3 +346,32 @@ def test_an_error_that_stays_as_it_is_is_not_its_own_cause():
 def test_a_global_variable_of_no_such_kind(shape, dtype):
     with pytest.raises(TypeError, match="create_global_var"):
         paddle.static.create_global_var(shape, 2.0, dtype, persistable=True)
+
+
+def test_what_a_first_run_costs_grows_with_the_program():
+    """Twice as many layers are about twice as many calls of Python, not four times."""
+
+    def num_calls(num_layers):
+        main, startup = paddle.static.Program(), paddle.static.Program()
+        with paddle.static.program_guard(main, startup):
+            x = paddle.static.data("x", [None, 2])
+            outs = [paddle.static.nn.fc(x, 1) for _ in range(num_layers)]
+            loss = paddle.concat(outs, axis=1).mean()
+            paddle.optimizer.Adam(0.01).minimize(loss)
+        exe, count = paddle.static.Executor(), 0
+
+        def note(frame, event, arg):
+            nonlocal count
+            count += 1
+
+        sys.setprofile(note)
+        try:
+            exe.run(startup)
+            exe.run(main, feed={"x": np.ones((1, 2), "float32")}, fetch_list=[loss])
+        finally:
+            sys.setprofile(None)
+        return count
+
+    num_calls(2)  # what is loaded on first use
+    few, many = num_calls(30), num_calls(60)
+    assert many < 2.5 * few

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from argosy.fluid.layer_helper import LayerHelper
@@ -38,6 +39,14 @@ class LayerObjectHelper(LayerHelper):
         """The dtype that all inputs have; None without inputs."""
         self.kwargs["input"] = inputs_in
         return super().input_dtype()
+
+    def iter_inputs_and_params(  # type: ignore[override]
+        self, inputs_in: Any, param_attr_in: Any = None
+    ) -> Iterator[tuple[Any, Any]]:
+        """Each input with its attribute; one attribute is copied for every input."""
+        self.kwargs["input"] = inputs_in
+        self.kwargs["param_attr"] = param_attr_in
+        return super().iter_inputs_and_params()
 
     def append_activation(
         self, input_var: Any, act: str | None = None, use_cudnn: Any = None, use_mkl_dnn: Any = None

@@ -7,7 +7,8 @@ from typing import Any
 
 from argosy import static
 from argosy.fluid.core import VarDesc
-from argosy.fluid.dygraph.tracer import begin_recording
+from argosy.fluid.data import Declared
+from argosy.fluid.dygraph.tracer import begin_recording, tracers
 from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.static.run.readers import ProgramLoader
 from argosy.utils.unique_name import generate
@@ -35,7 +36,8 @@ def data(
         ([-1, 784], [-1, 1])
         >>> paddle.disable_static()
     """
-    begin_recording("fluid.layers.data")
+    if not tracers.is_guarded:
+        begin_recording("fluid.layers.data")
     if type not in (None, VarDesc.VarType.LOD_TENSOR):
         raise NotSupported(f"fluid.layers.data: type={type!r}; only dense tensors can be fed")
     if not isinstance(shape, (list, tuple)):
@@ -43,7 +45,10 @@ def data(
             f"fluid.layers.data: shape must be a list or tuple, but received {shape!r}"
         )
     is_whole = not append_batch_size or any(n is None or n < 0 for n in shape)
-    variable = static.data(name, list(shape) if is_whole else [-1, *shape], dtype, lod_level)
+    extents = list(shape) if is_whole else [-1, *shape]
+    if tracers.is_guarded:
+        return Declared(name, extents, dtype)
+    variable = static.data(name, extents, dtype, lod_level)
     variable.stop_gradient = stop_gradient
     variable.checks_feed = False  # as in 1.x, which checks what fluid.data declares
     return variable

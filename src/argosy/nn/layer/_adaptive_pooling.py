@@ -16,9 +16,14 @@ class _Adaptive(Layer):
         self.output_size = output_size
         self.name = name
 
+    # what Paddle's layers call them; classes of scripts that derive from these read both
     @property
     def _output_size(self) -> Any:
         return self.output_size
+
+    @property
+    def _name(self) -> str | None:
+        return self.name
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -72,6 +77,10 @@ class _AdaptiveMax(_Adaptive):
     ) -> None:
         super().__init__(output_size, name)
         self.return_mask = return_mask
+
+    @property
+    def _return_mask(self) -> bool:
+        return self.return_mask
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, return_mask={self.return_mask}"

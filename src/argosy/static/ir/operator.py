@@ -93,7 +93,9 @@ def names_in(tree: Any) -> list[str]:
 
 
 class Operator:
-    """One step of a program."""
+    """One step of a program. Its arguments are replaced, never changed."""
+
+    _changed: tuple[Any, Any, frozenset[str]] | None = None
 
     def __init__(
         self,
@@ -246,7 +248,16 @@ class Operator:
         inner = self._writers(name)
         if inner:
             return any(operator.mutates(name) for operator in inner)
-        return name in self.changed_in_place and not self.copies_first
+        return name in self._changed_names() and not self.copies_first
+
+    def _changed_names(self) -> frozenset[str]:
+        """``changed_in_place``, kept as long as the arguments stay: one update may change thousands
+        of variables, and is asked about each.
+        """
+        kept = self._changed
+        if kept is None or kept[0] is not self.args or kept[1] is not self.kwargs:
+            kept = self._changed = (self.args, self.kwargs, frozenset(self.changed_in_place))
+        return kept[2]
 
     @property
     def changed_in_place(self) -> list[str]:

@@ -132,6 +132,8 @@ class Emitter:
     def _known_lod(self, name: str, state: list[str]) -> tuple[str, ...]:
         """The offsets of a variable, if the run has them."""
         lod = self.variable(name).lod_names
+        if not lod:  # most have none, and programs may write thousands of variables
+            return ()
         known = {*self.feeds, *state}.union(*(o.output_arg_names for o in self.operators))
         return lod if known.issuperset(lod) else ()
 
