@@ -318,11 +318,14 @@ class ShmBackend(Backend):
             slots = self._buffer(flat.dtype)
             size = slots.tensor.shape[1] // self.world_size
             for r, source in enumerate(sources):
-                slots.tensor[src, r * size : r * size + high - low].copy_(source[low:high])
+                if r != src:
+                    slots.tensor[src, r * size : r * size + high - low].copy_(source[low:high])
             self._steps.run(check=low == 0)
-            flat[low:high].copy_(
-                slots.tensor[src, self.rank * size : self.rank * size + high - low]
-            )
+            if self.rank != src:
+                start = self.rank * size
+                flat[low:high].copy_(slots.tensor[src, start : start + high - low])
+        if self.rank == src:
+            flat.copy_(sources[src])
         finish()
 
     @_call
@@ -354,16 +357,18 @@ class ShmBackend(Backend):
         largest = self._compare_sizes(
             [s.numel() for s, _ in sources], [t.numel() for t, _ in targets]
         )
+        others = [r for r in range(n) if r != self.rank]
         for low, high in self._pieces(largest, dtype, n):
             slots = self._buffer(dtype)
             size = slots.tensor.shape[1] // n
-            for r, (source, _) in enumerate(sources):
-                part = source[low:high]
+            for r in others:
+                part = sources[r][0][low:high]
                 slots.tensor[self.rank, r * size : r * size + part.numel()].copy_(part)
             self._steps.run()
-            for s, (target, _) in enumerate(targets):
-                part = target[low:high]
+            for s in others:
+                part = targets[s][0][low:high]
                 part.copy_(slots.tensor[s, self.rank * size : self.rank * size + part.numel()])
+        targets[self.rank][0].copy_(sources[self.rank][0])
         for _, finish in targets:
             finish()
 
