@@ -54,7 +54,7 @@ def folder_replaced(name: str) -> Iterator[str]:
     draft = target.parent / f".{target.name}.{os.urandom(6).hex()}.writing"
     try:
         if target.exists():
-            shutil.copytree(target, draft, copy_function=_linked)
+            shutil.copytree(target, draft, copy_function=linked)
         else:
             draft.mkdir()
         yield str(draft)
@@ -70,7 +70,7 @@ def _escaped(name: str) -> str:
     return re.sub(r"([*?[])", r"[\1]", name)
 
 
-def _linked(source: str, copy: str) -> None:
+def linked(source: str, copy: str) -> None:
     """Files are replaced, never written over, so a second name serves as a copy."""
     try:
         os.link(source, copy)

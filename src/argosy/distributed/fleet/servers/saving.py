@@ -12,6 +12,9 @@ have.
                                                                   ``<table>.keys`` and their rows in
                                                                   ``<table>``
                           tables/                                 the tables as above, for servers
+                          dnn_plugin/                             the program and its values once
+                                                                  more, where Paddle from 2.3 on has
+                                                                  them: other names of the same files
 
 A folder is replaced as a whole.
 """
@@ -30,7 +33,7 @@ import pyarrow.parquet as parquet
 import torch
 
 from argosy.distributed.fleet import program_files
-from argosy.distributed.fleet.checkpoints.folders import folder_replaced
+from argosy.distributed.fleet.checkpoints.folders import folder_replaced, linked
 from argosy.distributed.fleet.servers.frozen import freeze, frozen_tables
 from argosy.distributed.fleet.servers.progress import own_variables
 from argosy.distributed.fleet.servers.runtime import TABLES, PsRuntime, checkpoint_in
@@ -54,6 +57,7 @@ __all__ = [
 ]
 
 _VARIABLES = "variables"
+_AGAIN = "dnn_plugin"
 
 
 # -- tables
@@ -169,6 +173,18 @@ def save_inference_model(
         if kept:
             save_vars(executor, folder, normal, [v.name for v in kept])
         save_to_file(os.path.join(folder, "__model__"), packed(normal, feeds, fetches))
+        _name_again(Path(folder), {v.name for v in persistables(normal)})
+
+
+def _name_again(folder: Path, names: Iterable[str]) -> None:
+    """Give the program and the values ``names`` second names, in a folder of their own."""
+    again = folder / _AGAIN
+    shutil.rmtree(again, ignore_errors=True)
+    for name in ("__model__", *names):
+        source = file_of(folder, name, "save_inference_model")
+        target = again / source.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        linked(str(source), str(target))
 
 
 def _write_rows(folder: Path, table: str, dim: int) -> int:
