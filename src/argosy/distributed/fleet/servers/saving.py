@@ -3,18 +3,17 @@ have.
 
 ::
 
-    save_persistables     manifest.json, <table>/part-*.parquet   the tables
-                          variables/<name>                        what the worker's program keeps
-                          and servers do not, such as moving averages
-    save_inference_model  __model__, <name>                       the program and its values, for
-    one process without servers: of a table ``<table>``
-                                                                  the ids, in order, in
-                                                                  ``<table>.keys`` and their rows in
-                                                                  ``<table>``
-                          tables/                                 the tables as above, for servers
-                          dnn_plugin/                             the program and its values once
-                                                                  more, where Paddle from 2.3 on has
-                                                                  them: other names of the same files
+    save_persistables
+        manifest.json, <table>/part-*.parquet   the tables
+        variables/<name>                        what the worker's program keeps and servers do not,
+                                                such as moving averages
+    save_inference_model
+        __model__, <name>                       the program and its values, for one process without
+                                                servers: of a table ``<table>`` the ids, in order,
+                                                in ``<table>.keys`` and their rows in ``<table>``
+        dnn_plugin/                             the same files under second names, where Paddle
+                                                from 2.3 on has them
+        tables/                                 the tables as above, for servers
 
 A folder is replaced as a whole.
 """
