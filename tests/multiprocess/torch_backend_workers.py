@@ -27,6 +27,11 @@ from argosy.foundation.errors import (
 from argosy.runtime.comm import hosts
 
 
+# A group of gloo whose last owner is a future of one of its own threads is freed there, and ends the
+# process as it waits for that thread.
+_groups: list[object] = []
+
+
 @contextlib.contextmanager
 def group(
     rank: int, world_size: int, path: str, backend: str = "argosy", timeout_s: float = 60.0
@@ -41,6 +46,7 @@ def group(
             world_size=world_size,
             timeout=timedelta(seconds=timeout_s),
         )
+        _groups.append(dist.group.WORLD)
         try:
             yield
         finally:
