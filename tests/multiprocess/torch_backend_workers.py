@@ -26,9 +26,8 @@ from argosy.foundation.errors import (
 )
 from argosy.runtime.comm import hosts
 
-
-# A group of gloo whose last owner is a future of one of its own threads is freed there, and ends the
-# process as it waits for that thread.
+# A group of gloo whose last owner is a future of one of its own threads is freed there, and ends
+# the process as it waits for that thread.
 _groups: list[object] = []
 
 

@@ -156,6 +156,16 @@ def unsent_bytes(sock: socket.socket) -> int:
     return 0 if state[0] == _TCP_CLOSED else answer[0]
 
 
+def has_ended(sock: socket.socket) -> bool:
+    """Whether the other side of a connection through which it sends nothing is gone."""
+    try:
+        return not sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
 def _rank_of(sock: socket.socket, secret: bytes) -> int | None:
     """The rank that has come through ``sock``, -1 if it does not know the secret; None while it
     has not said enough.

@@ -3,9 +3,10 @@ it expects.
 
 gloo writes whatever comes into the receiver's memory: another dtype becomes another number, another
 size ends the process. So messages have connections of their own, one for each ordered pair of ranks
-that uses it, which the sender opens with its first. Different peers and directions are independent
-and may be used by different threads at once. What the kernel's buffers hold is sent before the
-receiver asks for it.
+that uses it, which the sender opens with its first. A receiver that waits for that opens its own to
+the sender meanwhile, whose end shows that the sender is gone. Different peers and directions are
+independent and may be used by different threads at once. What the kernel's buffers hold is sent
+before the receiver asks for it.
 
 ::
 
@@ -26,7 +27,7 @@ from typing import Any
 
 import torch
 
-from argosy.foundation.errors import CollectiveMismatch, CommError
+from argosy.foundation.errors import CollectiveMismatch, CommError, PeerLost
 from argosy.runtime.comm import fingerprint, forks
 from argosy.runtime.comm.arguments import describe
 from argosy.runtime.comm.backends import doorway
@@ -63,6 +64,8 @@ class Letters:
         self._lock = threading.Lock()
         self._to: dict[int, socket.socket] = {}  # guarded by _lock
         self._from: dict[int, socket.socket] = {}  # guarded by _lock
+        # one connection to each rank: its sender, and who receives from it, may both want it
+        self._connecting = [threading.Lock() for _ in range(world_size)]
         self._num_inside = 0  # guarded by _lock
         self._is_closed = False
         self._door = Doorway(address)
@@ -84,7 +87,7 @@ class Letters:
         """Send ``raw``, the bytes of ``tensor``."""
         activity = f"send to rank {dst}"
         with self._inside(activity):
-            sock = self._to.get(dst) or self._connect(activity, dst)
+            sock = self._connected(activity, dst)
             head = _HEAD.pack(fingerprint.CODE_BY_DTYPE[tensor.dtype], tensor.numel())
             views = [memoryview(head), bytes_of(raw)]
             is_gone = False
@@ -149,7 +152,14 @@ class Letters:
     # -- connections
     # -----------------------------------------------------------------------------------------
 
-    def _connect(self, activity: str, dst: int) -> socket.socket:
+    def _connected(self, activity: str, dst: int) -> socket.socket:
+        """The connection through which this rank sends to ``dst``."""
+        with self._connecting[dst]:
+            if dst not in self._to:
+                self._connect(activity, dst)
+            return self._to[dst]
+
+    def _connect(self, activity: str, dst: int) -> None:
         place = f"{activity} in group {self.name!r}"
         key = self._card_key(dst)
         await_keys(
@@ -169,7 +179,6 @@ class Letters:
             sock.close()
             raise
         self._keep(self._to, dst, sock)
-        return sock
 
     def _await_connection(
         self, activity: str, sock: socket.socket, where: tuple[str, int], dst: int
@@ -204,7 +213,21 @@ class Letters:
                     self._keep(self._from, rank, sock)
             return [] if src in self._from else [src]
 
-        self._wait(activity, look)
+        def has_come() -> bool:
+            """It comes in, then it says who it is; also one that has gone since."""
+            return not look() or not look()
+
+        if has_come():
+            return self._from[src]
+        try:
+            line = self._connected(activity, src)
+        except PeerLost:
+            if has_come():
+                return self._from[src]
+            raise
+        self._wait(
+            activity, look, lambda: [src] if doorway.has_ended(line) and not has_come() else []
+        )
         return self._from[src]
 
     def _keep(self, ends: dict[int, socket.socket], rank: int, sock: socket.socket) -> None:
