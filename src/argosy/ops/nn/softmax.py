@@ -25,8 +25,9 @@ from argosy.ops.traits import Precision
 DEEPEST = 64.0
 _SMALLEST = math.exp(-DEEPEST)
 
-# Up to here torch's `min` is faster than `amin`, which takes half its time with many.
-_FEW = 8_000
+# Up to here torch's `min` costs less after a softmax than `amin` on two threads (bench_eager.py:
+# 1.18 and 1.34 of torch at 128x1000), though alone it takes longer.
+_FEW = 1_500_000
 
 
 @op(
