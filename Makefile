@@ -71,17 +71,11 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# BENCHES names some (those of benchmarks/run.py), PADDLE_PYTHON a Python with Paddle 2.6.2
+BENCHES ?=
+PADDLE_PYTHON ?=
 bench: $(INSTALLED)
-	$(BIN)/python benchmarks/bench_startup.py
-	$(BIN)/python benchmarks/bench_eager.py
-	$(BIN)/python benchmarks/bench_static.py
-	$(BIN)/python benchmarks/bench_jit.py
-	$(BIN)/python benchmarks/bench_inference.py
-	$(BIN)/python benchmarks/bench_collectives.py
-	$(BIN)/python benchmarks/bench_data_parallel.py
-	$(BIN)/python benchmarks/bench_torch_backend.py
-	$(BIN)/python benchmarks/bench_fleet.py
-	$(BIN)/python benchmarks/bench_ps.py
+	$(BIN)/python benchmarks/run.py $(BENCHES) $(if $(PADDLE_PYTHON),--paddle $(PADDLE_PYTHON))
 
 conformance: $(INSTALLED)
 	$(BIN)/python tests/compatibility.py tests --shared $(SHARED) --mirror $(MIRROR) --only '$(ONLY)'

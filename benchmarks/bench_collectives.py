@@ -18,6 +18,7 @@ import torch
 import paddle
 import paddle.distributed as dist
 import pairing
+from figures import Figures
 
 # bytes -> (calls per block, how many times faster than gloo it must be)
 SIZES = {4 << 10: (500, 50.0), 1 << 20: (100, 15.0), 25 << 20: (8, 4.0)}
@@ -39,9 +40,7 @@ def worker(rounds: int) -> int:
     torch.set_num_threads(1)
     pairing.join_torch()
     is_shown = dist.get_rank() == 0
-    failures = 0
-    if is_shown:
-        print(f"{'all_reduce':28} {'argosy us':>10} {'gloo us':>10} {'gain':>7} {'wanted':>7}")
+    figures, n = Figures(), dist.get_world_size()
     for size, (repeats, wanted) in SIZES.items():
         x = paddle.zeros([size // 4])
         calls = {
@@ -50,12 +49,14 @@ def worker(rounds: int) -> int:
         }
         seconds = pairing.alternate(calls, rounds, repeats)
         gain = pairing.ratio(seconds["gloo"], seconds["argosy"])
-        failures += gain < wanted
         if is_shown:
             mine, theirs = (statistics.median(seconds[name]) * 1e6 for name in calls)
-            print(
-                f"{size >> 10:>8} KB of a user's tensor {mine:>8.0f} {theirs:>10.0f} "
-                f"{gain:>7.1f} {wanted:>7.1f}"
+            figures.add(
+                f"all_reduce of {size >> 10} KB, {n} ranks",
+                gain,
+                "times gloo",
+                least=wanted,
+                beside=f"{mine:.0f} us against {theirs:.0f}",
             )
     bucket = group.transport.make_bucket(BUCKET_BYTES // 4, torch.float32)
 
@@ -71,19 +72,15 @@ def worker(rounds: int) -> int:
     least = 2 * dist.get_world_size() * BUCKET_BYTES / speed
     mine, theirs = (statistics.median(seconds[name]) for name in ("bucket", "gloo"))
     gain, over = pairing.ratio(seconds["gloo"], seconds["bucket"]), mine / least
-    failures += gain < BUCKET_GAIN or over > BUCKET_LIMIT
     if is_shown:
-        print(
-            f"{BUCKET_BYTES >> 10:>8} KB bucket in place    {mine * 1e6:>8.0f} "
-            f"{theirs * 1e6:>10.0f} {gain:>7.1f} {BUCKET_GAIN:>7.1f}"
-        )
-        print(
-            f"  memory traffic at {speed / 1e9:.1f} GB/s would take {least * 1e6:.0f} us: "
-            f"{over:.2f} times that (at most {BUCKET_LIMIT})"
-        )
+        what = f"bucket of {BUCKET_BYTES >> 10} KB in place, {n} ranks"
+        beside = f"{mine * 1e6:.0f} us against {theirs * 1e6:.0f}"
+        figures.add(what, gain, "times gloo", least=BUCKET_GAIN, beside=beside)
+        limit = f"memory traffic at {speed / 1e9:.1f} GB/s would take {least * 1e6:.0f} us"
+        figures.add(what, over, "of the limit", most=BUCKET_LIMIT, beside=limit)
     bucket.close()
     torch.distributed.destroy_process_group()
-    return failures
+    return figures.missed
 
 
 def main() -> None:

@@ -19,6 +19,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from figures import Figures
+
 # workload -> (iterations per block, highest ratio to torch that is acceptable)
 LIMITS = {
     "a + b, 10x10": (2000, 1.35),
@@ -173,9 +175,7 @@ def main() -> int:
         raise SystemExit("run this with argosy as `paddle`; name a real Paddle with --paddle")
     ours, theirs = paddle_workloads(paddle), torch_workloads(torch)
     real: dict[str, list[float]] = {name: [] for name in LIMITS} if args.paddle else {}
-    header = f"{'workload':40} {'argosy us':>10} {'torch us':>10} {'ratio':>7} {'limit':>6}"
-    print(header + (f" {'paddle us':>10} {'ratio':>7}" if real else ""))
-    too_slow = 0
+    figures = Figures()
     for name, (n, limit) in LIMITS.items():
         warm_up(ours[name], n)
         warm_up(theirs[name], n)
@@ -183,18 +183,14 @@ def main() -> int:
         pairs = [(block(ours[name], n), block(theirs[name], n)) for _ in range(args.rounds)]
         ratio = statistics.median(a / b for a, b in pairs)
         mine = statistics.median(a for a, _ in pairs)
-        line = (
-            f"{name:40} {mine:10.2f} {statistics.median(b for _, b in pairs):10.2f} {ratio:7.3f} "
-            f"{limit:6.2f}"
-        )
+        beside = f"{mine:.2f} us against {statistics.median(b for _, b in pairs):.2f}"
+        figures.add(name, ratio, "of torch", most=limit, beside=beside)
         if real:
             # measured right before and right after ours, since it cannot share the process
             other = (before + run_real_paddle(args.paddle, name, args.rounds)) / 2
-            line += f" {other:10.2f} {mine / other:7.3f}"
-            too_slow += mine > other
-        print(line)
-        too_slow += ratio > limit
-    return 1 if too_slow else 0
+            beside = f"{mine:.2f} us against {other:.2f}"
+            figures.add(name, mine / other, "of Paddle", most=1.0, beside=beside)
+    return 1 if figures.missed else 0
 
 
 if __name__ == "__main__":

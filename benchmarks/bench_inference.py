@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import paddle
+from figures import Figures
 from paddle.inference import Config, create_predictor
 
 Step = Callable[[], Any]
@@ -77,8 +78,8 @@ def block(step: Step, repeats: int) -> float:
     return (time.perf_counter() - start) / repeats * 1e6
 
 
-def compare(name: str, rounds: int, folder: str) -> float:
-    """Print the times of a workload; returns how long a predictor takes beside the Executor."""
+def compare(figures: Figures, name: str, rounds: int, folder: str) -> None:
+    """How long a predictor takes beside the Executor."""
     sizes, rows, repeats = WORKLOADS[name]
     execute, predict, predict_tensors = steps_of(sizes, rows, folder)
     # Paddle 2.6.2 for CPUs crashes when it is given Tensors.
@@ -89,12 +90,9 @@ def compare(name: str, rounds: int, folder: str) -> float:
     found = [[block(step, repeats) for step in steps] for _ in range(rounds)]
     medians = [statistics.median(times) for times in zip(*found, strict=True)]
     ratio = statistics.median(times[1] / times[0] for times in found)
-    tensors = f"   Tensors {medians[2]:8.1f} us" if len(medians) > 2 else ""
-    print(
-        f"{name:20} exe.run {medians[0]:8.1f} us   predictor {medians[1]:8.1f} us{tensors}   "
-        f"ratio {ratio:.3f}"
-    )
-    return ratio
+    tensors = f", with Tensors {medians[2]:.1f}" if len(medians) > 2 else ""
+    beside = f"{medians[1]:.1f} us against {medians[0]:.1f}{tensors}"
+    figures.add(f"predictor, {name}", ratio, "of exe.run", most=NOISE, beside=beside)
 
 
 def main() -> int:
@@ -102,11 +100,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=21)
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:
-        ratios = []
+        figures = Figures()
         for name in WORKLOADS:
             paddle.disable_static()
-            ratios.append(compare(name, rounds, folder))
-    return int(any(ratio > NOISE for ratio in ratios))
+            compare(figures, name, rounds, folder)
+    return 1 if figures.missed else 0
 
 
 if __name__ == "__main__":

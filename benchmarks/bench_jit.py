@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import paddle
+from figures import Figures
 from paddle import nn
 
 Step = Callable[[], Any]
@@ -71,8 +72,8 @@ def block(step: Step, repeats: int) -> float:
     return (time.perf_counter() - start) / repeats * 1e6
 
 
-def compare(name: str, trains: bool, rounds: int) -> float:
-    """Print the times of a workload; returns how long the converted step takes beside the other."""
+def compare(figures: Figures, name: str, trains: bool, rounds: int) -> None:
+    """How long the converted step takes beside the other."""
     make, repeats = WORKLOADS[name]
     net, x = make()
     if not trains:
@@ -86,19 +87,19 @@ def compare(name: str, trains: bool, rounds: int) -> float:
     ratio = statistics.median(b / a for a, b in pairs)
     eager, converted = (statistics.median(times) for times in zip(*pairs, strict=True))
     kind = "train" if trains else "forward"
-    print(
-        f"{name:20} {kind:8} eager {eager:10.1f} us   to_static {converted:10.1f} us   "
-        f"ratio {ratio:.3f}"
-    )
-    return ratio
+    beside = f"{converted:.1f} us against {eager:.1f}"
+    figures.add(f"to_static, {name}, {kind}", ratio, "of eager", most=NOISE, beside=beside)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=21)
     rounds = parser.parse_args().rounds
-    ratios = [compare(name, trains, rounds) for name in WORKLOADS for trains in (True, False)]
-    return int(any(ratio > NOISE for ratio in ratios))
+    figures = Figures()
+    for name in WORKLOADS:
+        for trains in (True, False):
+            compare(figures, name, trains, rounds)
+    return 1 if figures.missed else 0
 
 
 if __name__ == "__main__":

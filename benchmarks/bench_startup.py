@@ -20,6 +20,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from figures import Figures
+
 FIRST_PROGRAM = """
 import numpy as np
 import paddle
@@ -56,7 +58,7 @@ def processor_seconds(interpreter: str, code: str) -> float:
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--paddle", help="interpreter that has real Paddle installed")
     parser.add_argument("--rounds", type=int, default=9)
@@ -82,10 +84,16 @@ def main() -> int:
     for kind, taken in seconds.items():
         print(f"{kind:24} {statistics.median(taken):6.2f} s")
     ratio = statistics.median(a / b for a, b in zip(ours, seconds[base], strict=True))
-    limit = f", limit {LIMIT}" if args.paddle else ""
-    print(f"argosy's first program takes {ratio:.2f} times {base!r}{limit}")
-    return 1 if args.paddle and ratio > LIMIT else 0
+    figures = Figures()
+    figures.add(
+        "processor time to the end of a first program",
+        ratio,
+        f"of '{base}'",
+        most=LIMIT if args.paddle else None,
+        beside=f"{statistics.median(ours):.2f} s against {statistics.median(seconds[base]):.2f}",
+    )
+    figures.exit()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

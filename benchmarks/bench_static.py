@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from figures import Figures
+
 Step = Callable[[], Any]
 
 SIZES = [512, 2048, 2048, 1024, 10]
@@ -168,38 +170,40 @@ def run_real_paddle(interpreter: str, workload: str, rounds: int) -> float:
     return float(done.stdout.strip().splitlines()[-1])
 
 
+# what pairs of times show: a figure, its unit, and the bar
+Judgement = tuple[float, str, dict[str, float]]
+
+
 class Report:
-    """Prints a line for each workload and counts the limits that were missed."""
+    """Compares two steps with each other, and one of them with Paddle."""
 
     def __init__(self, interpreter: str | None, rounds: int) -> None:
         self._interpreter = interpreter
         self._rounds = rounds
-        self.missed = 0
+        self.figures = Figures()
 
     def compare(
         self,
         workload: str,
         first: Step,
         second: Step,
-        judge: Callable[[list[tuple[float, float]]], tuple[str, bool]],
+        judge: Callable[[list[tuple[float, float]]], Judgement],
         mine: int,
     ) -> None:
-        """Alternate two steps; ``judge`` says what the pairs of times show and whether that is
-        enough, ``mine`` which one Paddle is compared with.
+        """Alternate two steps; ``judge`` says what the pairs of times show, ``mine`` which one
+        Paddle is compared with.
         """
         # Paddle cannot share the process, so it is measured right before and right after.
         theirs = [self._paddle(workload)]
         pairs = alternate(first, second, self._rounds, REPEATS[workload])
         theirs.append(self._paddle(workload))
-        shown, is_met = judge(pairs)
+        value, unit, bar = judge(pairs)
         own = statistics.median(pair[mine] for pair in pairs)
-        line = f"{workload:32} {own:10.1f} us   {shown}"
+        self.figures.add(workload, value, unit, **bar, beside=f"{own:.1f} us")
         if self._interpreter:
             other = sum(theirs) / 2
-            line += f"   Paddle {other:10.1f} us, ratio {own / other:.3f}"
-            is_met = is_met and own <= other
-        self.missed += not is_met
-        print(line + ("" if is_met else "   TOO SLOW"), flush=True)
+            beside = f"{own:.1f} us against {other:.1f}"
+            self.figures.add(workload, own / other, "of Paddle", most=1.0, beside=beside)
 
     def _paddle(self, workload: str) -> float:
         return (
@@ -207,19 +211,16 @@ class Report:
         )
 
 
-def ratio_to_torch(pairs: list[tuple[float, float]]) -> tuple[str, bool]:
-    ratio = statistics.median(a / b for a, b in pairs)
-    return f"{ratio:.3f} of torch (limit 1.05)", ratio <= 1.05
+def ratio_to_torch(pairs: list[tuple[float, float]]) -> Judgement:
+    return statistics.median(a / b for a, b in pairs), "of torch", {"most": 1.05}
 
 
-def time_over_torch(pairs: list[tuple[float, float]]) -> tuple[str, bool]:
-    over = statistics.median(a - b for a, b in pairs)
-    return f"{over:.1f} us over torch (limit 60)", over <= 60
+def time_over_torch(pairs: list[tuple[float, float]]) -> Judgement:
+    return statistics.median(a - b for a, b in pairs), "us over torch", {"most": 60.0}
 
 
-def gain_of_places(pairs: list[tuple[float, float]]) -> tuple[str, bool]:
-    gain = statistics.median(a / b for a, b in pairs)
-    return f"{gain:.2f} times 1 place (at least 1.6)", gain >= 1.6
+def gain_of_places(pairs: list[tuple[float, float]]) -> Judgement:
+    return statistics.median(a / b for a, b in pairs), "times 1 place", {"least": 1.6}
 
 
 def main() -> int:
@@ -244,7 +245,7 @@ def main() -> int:
     report.compare(SMALL, small_step(paddle), small_torch_step(), time_over_torch, 0)
     report.compare(PARALLEL, parallel_step(paddle, 1), parallel_step(paddle, 2), gain_of_places, 1)
     torch.set_num_threads(threads)
-    return 1 if report.missed else 0
+    return 1 if report.figures.missed else 0
 
 
 if __name__ == "__main__":
