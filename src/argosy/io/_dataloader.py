@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from argosy.foundation.account import DATA, account
 from argosy.foundation.errors import BadArgument, ChildFailed, NotSupported, UsageError
 from argosy.foundation.places import Place, to_place
 from argosy.framework.mode import in_dynamic_mode
@@ -232,6 +233,13 @@ class BatchIterator:
         return self
 
     def __next__(self) -> Any:
+        mark = account.enter()
+        try:
+            return self._timed()
+        finally:
+            account.leave(DATA, mark)
+
+    def _timed(self) -> Any:
         if clock.listener is None:
             return self._read()
         start_s = time.perf_counter()

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from argosy.foundation import torch_private as private
+from argosy.foundation.account import account
 from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters, UsageError
 from argosy.framework.mode import switch
 from argosy.nn.clip import ClipGradBase
@@ -215,6 +216,7 @@ class Optimizer(Appending, OptimizerFacts):
                 self._step_group(0, self._param_groups, _NO_OPTIONS, self._grad_clip, lr)
         finally:
             private.set_grad_enabled(was_enabled)
+        account.end_step()
 
     def _step_group(
         self, index: int, params: Iterable[Tensor], options: Options, clip: Any, lr: float

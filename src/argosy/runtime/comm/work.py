@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from argosy.foundation.account import COMMUNICATION, account
 from argosy.foundation.errors import CollectiveTimeout, CommError
 
 T = TypeVar("T")
@@ -43,8 +44,10 @@ class Work:
 
         CollectiveTimeout after ``timeout_s``; the call itself goes on and can be waited for again.
         """
-        if not self._done.wait(timeout_s):
-            raise CollectiveTimeout(f"{self.what}: not done within {timeout_s:g} s")
+        if not self._done.is_set():
+            with account.waiting_for(COMMUNICATION):
+                if not self._done.wait(timeout_s):
+                    raise CollectiveTimeout(f"{self.what}: not done within {timeout_s:g} s")
         if self._error is not None:
             raise self._error
         return self._result
@@ -122,10 +125,12 @@ class CommQueue:
     def run(self, call: Callable[..., T], *args: Any) -> T:
         """Run ``call(*args)`` after everything submitted before it and return its result."""
         if not self._queue and not self._closed and self._running.acquire(blocking=False):
+            mark = account.enter()
             try:
                 return call(*args)
             finally:
                 self._running.release()
+                account.leave(COMMUNICATION, mark)
         return self.submit(call, *args).wait()
 
     def submit(self, call: Callable[..., Any], *args: Any, what: str = "") -> Work:

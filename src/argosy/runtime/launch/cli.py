@@ -20,8 +20,9 @@ from argosy.runtime.comm.store_server import StoreFailed
 from argosy.runtime.comm.token import TOKEN_FILE
 from argosy.runtime.launch import flags, spec
 from argosy.runtime.launch.collective_job import run_collective
-from argosy.runtime.launch.report import Say
+from argosy.runtime.launch.observation import Observation
 from argosy.runtime.launch.supervisor import kept_back
+from argosy.runtime.launch.terminal import Terminal
 
 _WRONG_CALL = 2
 
@@ -60,8 +61,8 @@ def main(argv: Sequence[str] | None = None, is_fleet: bool = False) -> int:
             env.update({TOKEN_FILE: os.path.abspath(wanted.token_file)})
         if wanted.script.endswith(".py") and not Path(wanted.script).exists():
             raise ConfigError(f"launch: there is no script {wanted.script!r} in {Path.cwd()}")
-        with kept_back():
-            return _run_job(wanted, say)
+        with kept_back(), Terminal() as terminal:
+            return _run_job(wanted, terminal)
     except StoreFailed as error:
         say(f"launch: {error}")
         return 1
@@ -75,18 +76,19 @@ def main(argv: Sequence[str] | None = None, is_fleet: bool = False) -> int:
         return 128 + signal.SIGINT
 
 
-def _run_job(wanted: spec.LaunchSpec, say: Say) -> int:
+def _run_job(wanted: spec.LaunchSpec, terminal: Terminal) -> int:
     """Only the kind of job that is wanted is imported."""
     if wanted.scheduling is not None:
         from argosy.runtime.launch.schedulers.slurm import run_scheduled
 
-        return run_scheduled(wanted, wanted.scheduling, say)
-    if wanted.ps is not None:
-        from argosy.runtime.launch.servers.job import run_servers
+        return run_scheduled(wanted, wanted.scheduling, terminal.print)
+    with Observation(wanted, terminal) as seen:
+        if wanted.ps is not None:
+            from argosy.runtime.launch.servers.job import run_servers
 
-        return run_servers(wanted, wanted.ps, sys.stderr)
-    if wanted.meets_at_master:
-        from argosy.runtime.launch.elastic import run_host
+            return run_servers(wanted, wanted.ps, seen)
+        if wanted.meets_at_master:
+            from argosy.runtime.launch.elastic import run_host
 
-        return run_host(wanted, say)
-    return run_collective(wanted, say)
+            return run_host(wanted, seen)
+        return run_collective(wanted, seen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from contextlib import ExitStack
 
 from argosy.foundation.endpoints import LOOPBACK, Endpoint, bind_listener, parse
@@ -12,6 +13,7 @@ from argosy.runtime.comm.token import make as make_token
 from argosy.runtime.launch.hosts import Host, Rendezvous
 from argosy.runtime.launch.job_token import token_of_job
 from argosy.runtime.launch.machine import is_own_address, this_machine
+from argosy.runtime.launch.observation import Observation
 from argosy.runtime.launch.planners import collective
 from argosy.runtime.launch.ports import reserve
 from argosy.runtime.launch.report import Say, shell_code
@@ -20,17 +22,24 @@ from argosy.runtime.launch.spec import LaunchSpec
 from argosy.runtime.launch.supervisor import Supervisor
 
 
-def run_collective(spec: LaunchSpec, say: Say) -> int:
+def run_collective(spec: LaunchSpec, seen: Observation) -> int:
     """Run this host's processes, again after a failure while ``max_restart`` allows it; returns the
     exit code for the shell.
     """
+    say = seen.terminal.print
     for attempt in itertools.count(1):
         with ExitStack() as stack:
             roster, store = (
                 _place_listed(spec, stack, say) if spec.is_listed else place_here(spec, stack)
             )
             job = collective.plan(spec, roster, this_machine(), is_first=attempt == 1)
-            outcome = Supervisor(job, say, check=None if store is None else store.check).run()
+            outcome = Supervisor(
+                job,
+                say,
+                check=None if store is None else store.check,
+                terminal=seen.terminal.over(sys.stdout.buffer),
+                watch=seen.watch(job),
+            ).run()
         if outcome.failed is None or outcome.was_asked or attempt > spec.max_restart:
             break
         say(f"launch: restarting the job ({attempt} of at most {spec.max_restart} restarts)")

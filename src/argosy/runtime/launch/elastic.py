@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import time
 from contextlib import ExitStack
 from types import FrameType
@@ -44,6 +45,7 @@ from argosy.runtime.launch import report
 from argosy.runtime.launch.hosts import Failure, Host, Rendezvous
 from argosy.runtime.launch.machine import this_machine
 from argosy.runtime.launch.master import JOIN_S, own_address, reach
+from argosy.runtime.launch.observation import Observation
 from argosy.runtime.launch.planners import round as round_planner
 from argosy.runtime.launch.ports import reserve
 from argosy.runtime.launch.process_spec import Job
@@ -58,14 +60,14 @@ _SILENCE_S = 30.0  # a launcher that has not been heard of for so long is gone
 _EVERYONE = "the workers of this host"
 
 
-def run_host(spec: LaunchSpec, say: Say) -> int:
+def run_host(spec: LaunchSpec, seen: Observation) -> int:
     """Take part in the job with this host's processes; returns the exit code for the shell."""
-    where = parse(spec.master, "--master")
+    where, say = parse(spec.master, "--master"), seen.terminal.print
     signals = _Signals(say)
     before = install_handlers(signals.take)
     try:
         with ExitStack() as stack:
-            return _take_part(where, spec, stack, say, signals)
+            return _take_part(where, spec, stack, seen, signals)
     except SignalException as error:
         say(report.stopped(-error.sigval, _EVERYONE))
         return 128 + error.sigval
@@ -82,14 +84,15 @@ def run_host(spec: LaunchSpec, say: Say) -> int:
 
 
 def _take_part(
-    where: Endpoint, spec: LaunchSpec, stack: ExitStack, say: Say, signals: _Signals
+    where: Endpoint, spec: LaunchSpec, stack: ExitStack, seen: Observation, signals: _Signals
 ) -> int:
+    say = seen.terminal.print
     point = reach(where, spec, stack, say, is_first=spec.node_rank == 0)
     store, server = point.store, point.server
     address = spec.host or own_address(store)
     num_hosts = (spec.min_nodes, spec.max_nodes)
     handler = make_handler(store, spec.job_id, address, num_hosts, JOIN_S, spec.elastic_timeout_s)
-    agent = _Agent(spec, address, handler, store, say, server, signals)
+    agent = _Agent(spec, address, handler, store, seen, server, signals)
     try:
         result = agent.run()
         handler.shutdown()
@@ -127,7 +130,7 @@ class _Signals:
         self._is_kept = False
 
     def take(self, number: int, frame: FrameType | None) -> None:
-        if self._round is not None and self._round.ask(number):
+        if self._round is not None and (self._round.show_card(number) or self._round.ask(number)):
             return
         if number != signal.SIGUSR1:
             raise SignalException(f"received signal {number}", signal.Signals(number))
@@ -152,7 +155,7 @@ class _Agent(SimpleElasticAgent):
         address: str,
         handler: DynamicRendezvousHandler,
         store: StoreClient,
-        say: Say,
+        seen: Observation,
         server: StoreServer | None,
         signals: _Signals,
     ) -> None:
@@ -168,7 +171,8 @@ class _Agent(SimpleElasticAgent):
         )
         self._launch = spec
         self._address = address
-        self._say = say
+        self._seen = seen
+        self._say = seen.terminal.print
         self._signals = signals
         self._round = ExitStack()
         self._supervisor: Supervisor | None = None  # of this round
@@ -209,7 +213,13 @@ class _Agent(SimpleElasticAgent):
         self._is_through = False
         job = self._agree(worker_group.store, worker_group)
         self._is_first = False
-        self._supervisor = Supervisor(job, self._say, check=self._check_stores)
+        self._supervisor = Supervisor(
+            job,
+            self._say,
+            check=self._check_stores,
+            terminal=self._seen.terminal.over(sys.stdout.buffer),
+            watch=self._seen.watch(job),
+        )
         pids = self._supervisor.start()
         self._signals.begin(self._supervisor)
         for worker, process in zip(worker_group.workers, job.processes, strict=True):

@@ -6,7 +6,7 @@ import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO
 
 from argosy.foundation.errors import ConfigError
@@ -29,8 +29,8 @@ def die_with_parent(parent: int) -> None:
 
 
 class ChildProcess:
-    """A child in the process group ``group``, which writes to ``log`` or to the terminal, and to
-    the ``pipe`` that ``variables`` name. ``fd`` becomes readable when it ends.
+    """A child in the process group ``group``, which writes to ``log`` or to the terminal. It
+    ``inherits`` the descriptors that ``variables`` name. ``fd`` becomes readable when it ends.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class ChildProcess:
         spec: ProcessSpec,
         log: IO[bytes] | None,
         group: int,
-        pipe: int,
+        inherits: Sequence[int],
         variables: Mapping[str, str],
     ) -> None:
         self.spec = spec
@@ -52,7 +52,7 @@ class ChildProcess:
                 stderr=subprocess.STDOUT if log is not None else None,
                 process_group=group,
                 preexec_fn=lambda: die_with_parent(parent),
-                pass_fds=(*spec.inherits, pipe),
+                pass_fds=(*spec.inherits, *inherits),
             )
         except OSError as error:
             raise ConfigError(f"launch: cannot start {spec.argv[0]!r}: {error.strerror}") from error

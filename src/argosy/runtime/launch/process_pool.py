@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
 from argosy.foundation.notices import VARIABLE, Mailbox, Notice
@@ -73,10 +73,19 @@ class ProcessPool:
     def group_id(self) -> int:
         return self._group.id
 
-    def start(self, spec: ProcessSpec, log: IO[bytes] | None = None) -> ChildProcess:
-        """Start a process; without a log it writes to the terminal."""
+    def start(
+        self,
+        spec: ProcessSpec,
+        log: IO[bytes] | None = None,
+        inherits: Sequence[int] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> ChildProcess:
+        """Start a process; without a log it writes to the terminal. It ``inherits`` descriptors
+        beside those of its spec, which ``variables`` name.
+        """
         box = self._mailbox
-        child = ChildProcess(spec, log, self._group.id, box.fd, {VARIABLE: box.address})
+        given = {**(variables or {}), VARIABLE: box.address}
+        child = ChildProcess(spec, log, self._group.id, (*inherits, box.fd), given)
         self._children.append(child)
         self._running[child.fd] = child
         self._epoll.register(child.fd, select.EPOLLIN)
@@ -86,6 +95,11 @@ class ProcessPool:
     def running(self) -> list[ChildProcess]:
         """Those that have not ended, as far as ``wait`` has seen."""
         return list(self._running.values())
+
+    def ends(self) -> dict[str, int]:
+        """The exit codes of those that have ended and were not started again, by label."""
+        last = {child.spec.member.label: child.poll() for child in self._children}
+        return {label: code for label, code in last.items() if code is not None}
 
     def wait(self, timeout_s: float) -> ChildProcess | None:
         """Wait for a process to end; return the first that ended badly, None if the time is over or

@@ -30,6 +30,8 @@ from argosy.runtime.launch.process import ChildProcess
 from argosy.runtime.launch.process_pool import ProcessPool
 from argosy.runtime.launch.process_spec import Job, ProcessSpec
 from argosy.runtime.launch.roster import SERVER
+from argosy.runtime.observe import memory_kills
+from argosy.runtime.observe.watch import Watch
 
 _LOOK_S = 0.05
 _SERVERS_END_S = 30.0  # servers end by themselves when every worker has said goodbye
@@ -94,6 +96,7 @@ class Supervisor:
     ``check`` raises StoreFailed when a store that this process serves has died; that ends the run.
     With ``others`` the run is over when it is on all hosts.
     ``folder`` is the children's and goes with them. ``terminal`` shows the log that is followed.
+    ``watch`` is closed with the run.
     From the first moment on there are resources that only ``end`` gives back; ``run`` calls it.
     """
 
@@ -106,8 +109,11 @@ class Supervisor:
         others: Others | None = None,
         folder: str | None = None,
         terminal: IO[bytes] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self._job = job
+        self._watch = watch
+        self._kills = memory_kills.count()
         self._say = say
         self._check = check
         self._others = others
@@ -117,6 +123,8 @@ class Supervisor:
         self._logs = LogFolder(job)
         self._follower: Follower | None = None
         with ExitStack() as stack:
+            if watch is not None:
+                stack.callback(watch.close)
             followed = self._logs.path(job.followed)
             if followed is not None:
                 self._follower = Follower(followed, terminal or sys.stdout.buffer)
@@ -150,7 +158,7 @@ class Supervisor:
             while True:
                 for number in self._signals[num_taken:]:
                     num_taken += 1
-                    if not self.ask(number):
+                    if not self.show_card(number) and not self.ask(number):
                         return Outcome(exit_code=-number)
                 outcome = self.look(_LOOK_S)
                 if outcome is not None:
@@ -171,8 +179,21 @@ class Supervisor:
         return pids
 
     def _start(self, process: ProcessSpec) -> ChildProcess:
+        watch, label = self._watch, process.member.label
         with self._logs.open(process) as log:
-            return self._pool.start(process, log)
+            if watch is None:
+                return self._pool.start(process, log)
+            return self._pool.start(process, log, watch.inherits(label), watch.variables(label))
+
+    def show_card(self, number: int) -> bool:
+        """Tell what every process does, if the signal asks for that."""
+        if number != signal.SIGQUIT or self._watch is None:
+            return False
+        self._watch.card("asked for (SIGQUIT)", self._ends())
+        return True
+
+    def _ends(self) -> dict[str, str]:
+        return {label: report.describe_exit(code) for label, code in self._pool.ends().items()}
 
     def ask(self, number: int) -> bool:
         """Take a signal as a request to save and to leave; False if it is to end the job as
@@ -195,6 +216,8 @@ class Supervisor:
         self._preemption.hear(self._pool.notices())
         if self._follower is not None:
             self._follower.pump()
+        if self._watch is not None:
+            self._watch.look()
         if self._check is not None:
             self._check()  # before a process is blamed that failed for want of the store
         if self._others is not None:
@@ -206,12 +229,23 @@ class Supervisor:
                 if self._others is not None:
                     self._others.requeue()
             elif not self._restart(failed):
+                self._tell_failure(failed.spec.member.label, code)
                 return Outcome(failed.spec, code, was_asked=self.is_asked)
         if self._pool.running:
             if self._preemption.is_overdue:
                 return self._end_late()
             return self._end_well() if self._are_servers_overdue() else None
         return self._end_well() if self._others is None or self._others.are_done() else None
+
+    def _tell_failure(self, label: str, code: int) -> None:
+        """While the others still run: what each of them was doing."""
+        if self._watch is None:
+            return
+        cause = report.end_of(label, code)
+        if code == -signal.SIGKILL:
+            cause += f"; {memory_kills.explain(self._kills, memory_kills.count())}"
+        self._watch.event("failure", cause)
+        self._watch.card(cause, self._ends())
 
     def _hear_others(self, others: Others, *, is_urgent: bool) -> None:
         """Before a process is blamed that failed for want of them."""
@@ -249,6 +283,8 @@ class Supervisor:
         self._restarts[label] += 1
         again = f"it is started again ({self._restarts[label]} of at most {allowed})"
         self._say(f"launch: {report.end_of(label, code, again)}")
+        if self._watch is not None:
+            self._watch.event("restart", report.end_of(label, code, again))
         self._start(child.spec)
         return True
 
@@ -321,7 +357,7 @@ def install_handlers(handler: Callable[[int, FrameType | None], Any]) -> dict[in
     """
     if threading.current_thread() is not threading.main_thread():
         return {}
-    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1]
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGQUIT]
     # nohup wants the job to outlive the terminal
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         numbers.append(signal.SIGHUP)

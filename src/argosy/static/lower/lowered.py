@@ -46,7 +46,7 @@ class Lowered:
         self.reads = [v.name for v in state]
         self.writes = writes
         self._state = state
-        self._trains = trains
+        self.trains = trains  # has a backward
         self._alike = alike  # lists of kept variables that may share a tensor
         self._gathered: tuple[Any, int, tuple[torch.Tensor, ...]] = (None, -1, ())
 
@@ -92,7 +92,7 @@ class Lowered:
                 "the program, "
                 f"{list(tensor.shape)} in the scope"
             )
-        if self._trains and is_differentiable(variable):
+        if self.trains and is_differentiable(variable):
             return tensor.requires_grad_()
         return tensor.detach()
 

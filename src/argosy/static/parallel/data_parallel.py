@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from argosy.foundation.account import account
 from argosy.foundation.errors import UsageError
 from argosy.foundation.places import Place
 from argosy.static.ir.lod import LoDTensor
@@ -124,6 +125,8 @@ class DataParallelRun:
             self.replicas.forget()
             raise self._told([error for _, error in outcomes])
         self.replicas.note([*reads, *lowered[0][1].writes])
+        if lowered[0][1].trains:
+            account.end_step()
         return [
             joined(fetched, each.lods)
             for (fetched, _), (_, each) in zip(outcomes, lowered, strict=True)

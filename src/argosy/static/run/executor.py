@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from argosy.foundation.account import account
 from argosy.foundation.errors import BadArgument, DtypeError, UsageError
 from argosy.foundation.places import to_place
 from argosy.foundation.process_state import register
@@ -155,6 +156,8 @@ class Executor:
                 fetched = run_lowered(lowered, given, scope, self._device)
         else:
             fetched = run_lowered(lowered, given, scope, self._device)
+        if lowered.trains:
+            account.end_step()
         values = joined(fetched, lowered.lods) if lowered.lods else fetched
         return given_out(values, return_numpy)
 

@@ -28,6 +28,7 @@ from argosy.distributed.fleet.checkpoints.resumable import (
 from argosy.distributed.fleet.utils import log_util
 from argosy.distributed.job import job
 from argosy.foundation import env
+from argosy.foundation.account import CHECKPOINT, account
 from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.foundation.manifest import Fact
 from argosy.runtime.comm.group import Group
@@ -197,6 +198,10 @@ class AutoCheckpoint:
         """Write a checkpoint now; every rank calls it. It counts when all have written, and
         replaces none before.
         """
+        with account.waiting_for(CHECKPOINT):
+            self._save()
+
+    def _save(self) -> None:
         ranks, step = self._ranks, self.num_steps
         state = self._objects.take()
         is_first = ranks.rank == 0

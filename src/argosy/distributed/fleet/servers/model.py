@@ -19,6 +19,7 @@ from argosy.distributed.fleet.servers.lookup import Lookups, RowSource, rows_at
 from argosy.distributed.fleet.servers.rules import dense_update, multiplier_of, sparse_rule
 from argosy.distributed.fleet.servers.runtime import Model, PsRuntime
 from argosy.distributed.fleet.servers.tables import check_names, configured, with_entry
+from argosy.foundation.account import account
 from argosy.foundation.errors import NotSupported
 from argosy.nn import Embedding, Layer
 from argosy.runtime.ps.tables.spec import SparseSpec
@@ -304,6 +305,7 @@ def _step(runtime: PsRuntime, lookups: Lookups | None, optimizer: Any) -> None:
             torch.zeros_like(raw) if grad is None else grad.to_dense() if grad.is_sparse else grad
         )
     runtime.worker.end_step(grads, runtime.rate())
+    account.end_step()
 
 
 def torch_optimizer(optimizer: torch.optim.Optimizer, runtime: PsRuntime) -> torch.optim.Optimizer:

@@ -12,9 +12,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
-from typing import TextIO
 
 from argosy.foundation.endpoints import LOOPBACK, Endpoint, bind_listener, parse
 from argosy.foundation.errors import CommError, ConfigError
@@ -23,6 +21,7 @@ from argosy.runtime.comm.token import given as given_token
 from argosy.runtime.comm.token import make as make_token
 from argosy.runtime.launch.hosts import Rendezvous
 from argosy.runtime.launch.machine import this_machine
+from argosy.runtime.launch.observation import Observation
 from argosy.runtime.launch.planners import server_hosts
 from argosy.runtime.launch.planners import servers as planner
 from argosy.runtime.launch.ports import keep_ports
@@ -36,12 +35,12 @@ from argosy.runtime.launch.spec import LaunchSpec, PsSpec
 from argosy.runtime.launch.supervisor import Supervisor
 
 
-def run_servers(spec: LaunchSpec, ps: PsSpec, out: TextIO) -> int:
+def run_servers(spec: LaunchSpec, ps: PsSpec, seen: Observation) -> int:
     """Run this host's share of a parameter-server job; returns the exit code for the shell."""
     with ExitStack() as stack:
         if _is_alone(spec, ps):
-            return _run_alone(spec, ps, stack, out)
-        return _run_together(spec, ps, stack, out)
+            return _run_alone(spec, ps, stack, seen)
+        return _run_together(spec, ps, stack, seen)
 
 
 def _is_alone(spec: LaunchSpec, ps: PsSpec) -> bool:
@@ -59,8 +58,8 @@ def _is_alone(spec: LaunchSpec, ps: PsSpec) -> bool:
     return False
 
 
-def _run_together(spec: LaunchSpec, ps: PsSpec, stack: ExitStack, out: TextIO) -> int:
-    say = partial(print, file=out, flush=True)
+def _run_together(spec: LaunchSpec, ps: PsSpec, stack: ExitStack, seen: Observation) -> int:
+    say = seen.terminal.print
     try:
         met = meet(spec, ps, stack, say)
     except StoreFailed:
@@ -70,10 +69,10 @@ def _run_together(spec: LaunchSpec, ps: PsSpec, stack: ExitStack, out: TextIO) -
         return 1
     certificates = [host.certificate for host in met.hosts]
     files = _files(ps, met.roster, stack, met.own, certificates, met.descriptor_by_endpoint)
-    return _run(spec, met.roster, files, stack, out, others=met.others)
+    return _run(spec, met.roster, files, stack, seen, others=met.others)
 
 
-def _run_alone(spec: LaunchSpec, ps: PsSpec, stack: ExitStack, out: TextIO) -> int:
+def _run_alone(spec: LaunchSpec, ps: PsSpec, stack: ExitStack, seen: Observation) -> int:
     kept = keep_ports(stack, 0 if ps.servers else ps.num_servers, lets_others_listen=False)
     # nothing of ours connects to a worker; its script may want to listen there by itself
     listed = server_hosts.listed(ps)
@@ -93,7 +92,7 @@ def _run_alone(spec: LaunchSpec, ps: PsSpec, stack: ExitStack, out: TextIO) -> i
         own = ps_tls.make([parse(endpoint).host for endpoint in roster.endpoints(SERVER)])
     certificates = [] if own is None else [own.cert]
     files = _files(ps, roster, stack, own, certificates, kept)
-    return _run(spec, roster, files, stack, out, store=store)
+    return _run(spec, roster, files, stack, seen, store=store)
 
 
 def _files(
@@ -120,22 +119,25 @@ def _run(
     roster: Roster,
     files: planner.ServerFiles,
     stack: ExitStack,
-    out: TextIO,
+    seen: Observation,
     *,
     store: StoreServer | None = None,
     others: OtherHosts | None = None,
 ) -> int:
     job = planner.plan(spec, roster, this_machine(), files)
     root = None if files.tls is None else files.tls.root
-    display = Display(roster.endpoints(SERVER), roster.rendezvous.token, out, root)
+    terminal = seen.terminal
     if spec.shows_table:
-        stack.enter_context(display)
+        stack.enter_context(
+            Display(roster.endpoints(SERVER), roster.rendezvous.token, terminal, root)
+        )
     supervisor = Supervisor(
         job,
-        display.print,
+        terminal.print,
         check=None if store is None else store.check,
         others=others,
         folder=files.folder,
-        terminal=display.over(sys.stdout.buffer),
+        terminal=terminal.over(sys.stdout.buffer),
+        watch=seen.watch(job),
     )
     return shell_code(supervisor.run().exit_code)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
+from argosy.foundation.account import account
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import CollectiveTimeout, PeerLost
 from argosy.runtime.comm.backends.shm.board import LOOK_S, Board, Wait
@@ -37,6 +39,8 @@ def wait_with_care(
     )
     find_fates = fates or board.fates
     wait = Wait(board, place)
+    shown, is_shown = ExitStack(), False
+    began_ns = time.perf_counter_ns()
     try:
         while True:
             # before the look: a rank that arrives and then leaves or exits must not be reported
@@ -51,6 +55,10 @@ def wait_with_care(
                 raise
             if not missing:
                 return
+            if not is_shown:
+                is_shown = True
+                names = _names(board, missing)
+                shown.enter_context(account.long_wait(began_ns, f"{place} for {names}"))
             deadlock = wait.look(missing)
             if deadlock is not None:
                 raise deadlock
@@ -78,6 +86,7 @@ def wait_with_care(
                 )
                 warning = None
     finally:
+        shown.close()
         wait.end()
 
 

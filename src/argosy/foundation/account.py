@@ -1,0 +1,147 @@
+"""Where the time of this process's training steps goes.
+
+Whoever lets a step wait says for what: collectives, data loaders, parameter servers, checkpoints.
+Who updates the parameters says that a step has ended. What nobody has named is computation. An
+account costs two readings of the clock and some additions for each wait, so it is always kept;
+``runtime/observe`` shows it to others by setting ``listener``.
+
+Only one thread's time is a step's: that of the thread that ended the last step, the main thread
+until then. What other threads do meanwhile is hidden behind it.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol
+
+from argosy.foundation import process_state
+
+COMMUNICATION, WAITING, DATA, PULL, PUSH, CHECKPOINT = KINDS = range(6)
+NAMES = ("communication", "waiting", "data", "pull", "push", "checkpoint")
+NOBODY = -1
+
+
+class Step(NamedTuple):
+    """One step: when it began (of the monotonic clock) and how long it took, in nanoseconds; what
+    each of ``KINDS`` took of it. ``latest`` is the rank that was waited for the longest.
+    """
+
+    number: int
+    began_ns: int
+    wall_ns: int
+    spent_ns: tuple[int, ...]
+    latest: int = NOBODY
+    loss: float = math.nan
+
+    @property
+    def compute_ns(self) -> int:
+        return self.wall_ns - sum(self.spent_ns)
+
+
+class Listener(Protocol):
+    """Who shows an account to others."""
+
+    def add(self, step: Step) -> None:
+        """A step has ended."""
+
+    def begin_wait(self, since_ns: int, place: str) -> None:
+        """This process has been waiting for some time at ``place``; ``end_wait`` follows."""
+
+    def end_wait(self) -> None: ...
+
+
+class Account:
+    """The step under way. A wait is ``mark = enter()``, then ``leave(kind, mark)``; one inside
+    another counts for itself alone.
+    """
+
+    def __init__(self) -> None:
+        self.listener: Listener | None = None
+        self._showing = threading.Lock()  # held by the thread whose wait is shown
+        self._thread = threading.main_thread().ident
+        self._number = 0
+        self._begin(time.perf_counter_ns())
+
+    def _begin(self, now_ns: int) -> None:
+        self._began_ns = now_ns
+        self._named_ns = 0  # of all kinds together
+        self._spent_ns = [0] * len(KINDS)
+        self._waited_ns: dict[int, int] = {}  # by rank
+        self._loss = math.nan
+
+    def restart(self) -> None:
+        """Begin the first step now: what was before, imports for instance, is no step."""
+        self._number = 0
+        self._begin(time.perf_counter_ns())
+
+    def enter(self) -> int:
+        """Begin a wait of this thread."""
+        return time.perf_counter_ns() - self._named_ns
+
+    def leave(self, kind: int, mark: int) -> None:
+        """End the wait that ``mark`` began; ``kind`` is what for."""
+        if threading.get_ident() == self._thread:
+            # now - named is the clock without what was named meanwhile, by waits inside this one
+            own_ns = time.perf_counter_ns() - self._named_ns - mark
+            self._named_ns += own_ns
+            self._spent_ns[kind] += own_ns
+
+    @contextmanager
+    def waiting_for(self, kind: int) -> Iterator[None]:
+        """The same for a block that is not in a hurry."""
+        mark = self.enter()
+        try:
+            yield
+        finally:
+            self.leave(kind, mark)
+
+    def blame(self, rank: int, waited_ns: int) -> None:
+        """Of the communication that this thread is in, so long was spent waiting for ``rank``."""
+        if threading.get_ident() == self._thread:
+            self._spent_ns[WAITING] += waited_ns
+            self._spent_ns[COMMUNICATION] -= waited_ns
+            self._waited_ns[rank] = self._waited_ns.get(rank, 0) + waited_ns
+
+    @contextmanager
+    def long_wait(self, since_ns: int, place: str) -> Iterator[None]:
+        """Show that this process waits, and has for some time; one wait at a time is shown."""
+        listener = self.listener
+        if listener is None or not self._showing.acquire(blocking=False):
+            yield
+            return
+        try:
+            listener.begin_wait(since_ns, place)
+            yield
+        finally:
+            listener.end_wait()
+            self._showing.release()
+
+    def tell_loss(self, loss: float) -> None:
+        """What the script says that the loss of the step under way is."""
+        self._loss = loss
+
+    def end_step(self) -> None:
+        """The parameters are updated."""
+        now_ns = time.perf_counter_ns()
+        self._thread = threading.get_ident()
+        self._number += 1
+        if self.listener is not None:
+            waited = self._waited_ns
+            self.listener.add(
+                Step(
+                    self._number,
+                    self._began_ns,
+                    now_ns - self._began_ns,
+                    tuple(self._spent_ns),
+                    max(waited, key=waited.__getitem__) if waited else NOBODY,
+                    self._loss,
+                )
+            )
+        self._begin(now_ns)
+
+
+account = process_state.register("foundation.account", Account(), attributes=("listener",))

@@ -1,0 +1,115 @@
+"""What a launcher shows and keeps of its job, over all its rounds and restarts."""
+
+from __future__ import annotations
+
+import platform
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from argosy._release import VERSION
+from argosy.runtime.launch.process_spec import Job
+from argosy.runtime.launch.spec import LaunchSpec
+from argosy.runtime.launch.terminal import Terminal
+from argosy.runtime.observe import panel
+from argosy.runtime.observe.card import masked
+from argosy.runtime.observe.run_folder import RunFolder, new_run
+from argosy.runtime.observe.summary import Pace
+from argosy.runtime.observe.watch import Watch
+
+_LINES_S = 10.0
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+
+
+class Observation:
+    """The terminal of the launcher, and the folder of the run if there are logs."""
+
+    def __init__(self, spec: LaunchSpec, terminal: Terminal) -> None:
+        self.terminal = terminal
+        self._shows = spec.shows_table
+        self._next_s = 0.0
+        self._shown_steps = 0
+        self._facts = facts(spec)
+        self.folder: RunFolder | None = None
+        if spec.log_dir is not None:
+            self.folder = RunFolder(new_run(Path(spec.log_dir)), self._facts)
+
+    def watch(self, job: Job) -> Watch:
+        """Watch the processes of a job that is about to be started."""
+        return Watch(
+            [process.member.label for process in job.processes],
+            self.terminal.print,
+            self._show,
+            folder=self.folder,
+            about=self._facts,
+        )
+
+    def _show(self, paces: Sequence[Pace], now_ns: int) -> None:
+        if not self._shows or not any(pace.num_steps for pace in paces):
+            return
+        if self.terminal.is_live:
+            self.terminal.show("steps", panel.panel(paces, now_ns))
+            return
+        now_s, num_steps = time.monotonic(), max(pace.num_steps for pace in paces)
+        if now_s >= self._next_s and num_steps != self._shown_steps:
+            if self._next_s:  # the first steps say little
+                self.terminal.print(f"launch: {panel.line(paces, now_ns)}")
+            self._next_s, self._shown_steps = now_s + _LINES_S, num_steps
+
+    def close(self) -> None:
+        """Keep what is left to be kept."""
+        if self.folder is not None:
+            self.folder.close()
+
+    def __enter__(self) -> Observation:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def facts(spec: LaunchSpec) -> dict[str, Any]:
+    """What run.json says of a job before it has begun."""
+    return {
+        "began": time.strftime("%Y-%m-%d %H:%M:%S"),
+        "command": masked(spec.argv),
+        "folder": str(Path.cwd()),
+        "commit": commit_of(Path.cwd()),
+        "host": platform.node(),
+        "versions": {
+            "argosy": VERSION,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        },
+    }
+
+
+def commit_of(folder: Path) -> str:
+    """The commit that is checked out in ``folder`` or above; empty if there is none. Read from
+    git's own files: the program ``git`` would run what a repository's settings name.
+    """
+    for parent in (folder, *folder.parents):
+        git = parent / ".git"
+        if git.is_dir():
+            break
+    else:
+        return ""
+    try:
+        head = (git / "HEAD").read_text().strip()
+        name = head.removeprefix("ref: ")
+        if ".." in name:
+            return ""
+        if name == head:
+            found = head
+        elif (git / name).is_file():
+            found = (git / name).read_text().strip()
+        else:
+            packed = (git / "packed-refs").read_text().splitlines()
+            found = next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
+    except OSError:
+        return ""
+    return found if _COMMIT.fullmatch(found) else ""

@@ -1,0 +1,91 @@
+"""A card: everything that is known of a job at the moment at which something failed or hangs. Pure;
+who collects it is ``watch.py``.
+
+It is shown as text and kept as JSON. What is in it comes from the launcher, the rings and the
+stacks: no environment, no values of variables.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+_FRAME = re.compile(r'^  File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<name>.*)$')
+_THREAD = re.compile(r"^(Current thread|Thread) ")
+_SHOWN_FRAMES = 3
+_SECRET = re.compile(r"(?i)(token|secret|passw|credential|api[-_]?key)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """One process: how far it is, what it waits for, where its threads are."""
+
+    label: str
+    pid: int
+    state: str  # "runs", or how it ended
+    num_steps: int = 0
+    loss: float = math.nan
+    waits_s: float = 0.0
+    waits_at: str = ""
+    stacks: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """``cause`` is the first cause, in a sentence; ``about`` the versions and the like."""
+
+    at: str
+    cause: str
+    members: tuple[Member, ...]
+    about: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values; what is not a number is null."""
+        found = asdict(self)
+        for member in found["members"]:
+            member["loss"] = None if math.isnan(member["loss"]) else member["loss"]
+        return found
+
+    def text(self) -> str:
+        """What the terminal shows."""
+        lines = [f"card: {self.cause}"]
+        width = max((len(member.label) for member in self.members), default=0)
+        for member in self.members:
+            head = f"  {member.label:{width}}  {member.state}"
+            if member.num_steps:
+                head += f", {member.num_steps} steps"
+            if member.waits_at:
+                head += f", waits for {member.waits_s:.1f} s in {member.waits_at}"
+            lines.append(head)
+            lines += [f"  {'':{width}}    {frame}" for frame in innermost(member.stacks)]
+        return "\n".join(lines)
+
+
+def innermost(stacks: str) -> list[str]:
+    """The last calls of the main thread, the newest first: faulthandler writes it last, each thread
+    with its newest call first.
+    """
+    threads: list[list[str]] = []
+    for line in stacks.splitlines():
+        if _THREAD.match(line):
+            threads.append([])
+        elif threads and (found := _FRAME.match(line)):
+            threads[-1].append(f"{found['file']}:{found['line']} in {found['name']}")
+    return threads[-1][:_SHOWN_FRAMES] if threads else []
+
+
+def masked(argv: Sequence[str]) -> list[str]:
+    """A command line without the values of options whose name speaks of a secret."""
+    shown, hides_next = [], False
+    for word in argv:
+        name, equals, _ = word.partition("=")
+        is_secret = word.startswith("-") and bool(_SECRET.search(name))
+        if hides_next and not word.startswith("-"):
+            shown.append("***")
+        else:
+            shown.append(f"{name}=***" if is_secret and equals else word)
+        hides_next = is_secret and not equals
+    return shown

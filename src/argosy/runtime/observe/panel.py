@@ -1,0 +1,90 @@
+"""What a job is doing, as a panel for a terminal or as a line. Pure; rich is imported only for a
+panel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from argosy.runtime.observe.summary import COMPUTE, PARTS, Pace, efficiency, limiter
+
+_BAR = 32
+_STYLES = {
+    COMPUTE: "green",
+    "communication": "yellow",
+    "waiting": "red",
+    "data": "magenta",
+    "pull": "blue",
+    "push": "cyan",
+    "checkpoint": "white",
+}
+
+
+def line(paces: Sequence[Pace], now_ns: int) -> str:
+    """The job in a line: steps, pace, loss, what slows it."""
+    parts = [f"step {max((p.num_steps for p in paces), default=0)}", _rate(paces)]
+    loss = _loss(paces)
+    if not math.isnan(loss):
+        parts.append(f"loss {loss:.6g}")
+    said = limiter(paces, now_ns)
+    return ", ".join(part for part in parts if part) + (f"; {said}" if said else "")
+
+
+def cells(shares: dict[str, float], width: int = _BAR) -> dict[str, int]:
+    """How many cells of a bar each part gets: all of them are given out, by the largest
+    remainders.
+    """
+    exact = {name: shares.get(name, 0.0) * width for name in PARTS}
+    found = {name: int(value) for name, value in exact.items()}
+    left = width - sum(found.values()) if any(exact.values()) else 0
+    for name in sorted(PARTS, key=lambda n: found[n] - exact[n])[:left]:
+        found[name] += 1
+    return found
+
+
+def panel(paces: Sequence[Pace], now_ns: int) -> Any:
+    """The same with a bar for each process, for rich."""
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 1))
+    for pace in paces:
+        bar = Text()
+        for name, count in cells(dict(pace.shares)).items():
+            bar.append("█" * count, style=_STYLES[name])
+        told = Text(f"{pace.steps_per_s:,.1f}/s" if pace.shares else "", style="dim")
+        table.add_row(Text(pace.label), bar, told, Text(_parts(pace), style="dim"))
+    legend = Text()
+    for name in PARTS:
+        if any(p.shares.get(name, 0.0) >= 0.005 for p in paces):
+            legend.append("█ ", style=_STYLES[name]).append(f"{name}  ", style="dim")
+    said = limiter(paces, now_ns)
+    rows: list[Any] = [table, legend]
+    if said:
+        rows.append(Text(said, style="bold"))
+    share = efficiency(paces)
+    limit = "" if math.isnan(share) else f"{share:.0%} of a step that waits for nothing"
+    title = line(paces, now_ns).partition(";")[0]
+    return Panel(Group(*rows), title=Text(title), subtitle=Text(limit))
+
+
+def _rate(paces: Sequence[Pace]) -> str:
+    """Of the slowest that steps: ranks step together, workers of servers do not."""
+    rates = [p.steps_per_s for p in paces if p.shares]
+    return f"{min(rates):,.1f} steps/s" if rates else ""
+
+
+def _loss(paces: Sequence[Pace]) -> float:
+    return next((p.loss for p in paces if not math.isnan(p.loss)), math.nan)
+
+
+def _parts(pace: Pace) -> str:
+    """The parts but for computing, largest first, that are worth a word."""
+    named = sorted(PARTS[1:], key=lambda name: -pace.shares.get(name, 0.0))
+    return ", ".join(
+        f"{name} {pace.shares[name]:.0%}" for name in named if pace.shares.get(name, 0.0) >= 0.01
+    )

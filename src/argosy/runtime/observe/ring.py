@@ -1,0 +1,130 @@
+"""The last steps of one process, in memory that it shares with its launcher.
+
+::
+
+    0       pid of the writer; 0 until it has come
+    8       rank
+    16      ranks of the job
+    24      steps written so far; stored last
+    32      waits so far; odd while one is under way, so ``place`` is true
+    40      when that wait began (monotonic clock, ns)
+    48      length of ``place`` in bytes
+    56      place: where the writer waits and for whom, in words (456 bytes)
+    512     step n lies at 512 + (n % CAPACITY) * STEP_BYTES:
+            number, began_ns, wall_ns, six times of its parts, latest rank, loss
+
+One process writes, any may read. A reader takes a step only if its number is the expected one
+before and after the copy; what was overwritten meanwhile is counted as lost.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argosy.foundation.account import NAMES, Step
+
+CAPACITY = 4096
+_HEADER = 512
+_STEP = struct.Struct("<10qd")
+RING_BYTES = _HEADER + CAPACITY * _STEP.size
+_WORD = struct.Struct("<q")
+_WHO = struct.Struct("<3q")
+_WAIT = struct.Struct("<2q")
+_COUNT, _WAITS, _SINCE, _PLACE = 24, 32, 40, 56
+_PLACE_BYTES = _HEADER - _PLACE
+
+# what readers get: the fields of a step, times in nanoseconds
+STEPS = np.dtype(
+    [(name, "<i8") for name in ("number", "began", "wall", *NAMES, "latest")] + [("loss", "<f8")]
+)
+
+
+@dataclass(frozen=True)
+class LongWait:
+    """A wait that has already taken long: since when, and for what."""
+
+    since_ns: int
+    place: str
+
+
+class RingWriter:
+    """The end of the process that trains, on ``memory`` of RING_BYTES."""
+
+    def __init__(self, memory: memoryview, pid: int, rank: int, world_size: int) -> None:
+        self._memory = memory
+        _WORD.pack_into(memory, _COUNT, 0)
+        self._num_waits = 0
+        _WORD.pack_into(memory, _WAITS, 0)
+        _WHO.pack_into(memory, 0, pid, rank, world_size)
+
+    def add(self, step: Step) -> None:
+        """Write a step; steps come with their numbers in order, from 1 on."""
+        number, began_ns, wall_ns, spent_ns, latest, loss = step
+        memory = self._memory
+        at = _HEADER + number % CAPACITY * _STEP.size
+        _STEP.pack_into(memory, at, number, began_ns, wall_ns, *spent_ns, latest, loss)
+        _WORD.pack_into(memory, _COUNT, number)
+
+    def begin_wait(self, since_ns: int, place: str) -> None:
+        """This process has been waiting for some time at ``place``; ``end_wait`` follows."""
+        text = place.encode()[:_PLACE_BYTES]
+        memory = self._memory
+        memory[_PLACE : _PLACE + len(text)] = text
+        _WAIT.pack_into(memory, _SINCE, since_ns, len(text))
+        self._num_waits += 2
+        _WORD.pack_into(memory, _WAITS, self._num_waits - 1)
+
+    def end_wait(self) -> None:
+        _WORD.pack_into(self._memory, _WAITS, self._num_waits)
+
+
+class RingReader:
+    """The end of whoever looks on; it never disturbs the writer."""
+
+    def __init__(self, memory: memoryview) -> None:
+        self._memory = memory
+        self._slots: npt.NDArray[Any] = np.frombuffer(memory, STEPS, CAPACITY, _HEADER)
+        self._seen = 0
+        self._pid = 0
+        self.num_lost = 0
+
+    @property
+    def pid(self) -> int:
+        """The writer's, 0 until it has come."""
+        return int(_WORD.unpack_from(self._memory, 0)[0])
+
+    @property
+    def rank(self) -> int:
+        return int(_WHO.unpack_from(self._memory, 0)[1])
+
+    def new_steps(self) -> npt.NDArray[Any]:
+        """The steps since the last call, as rows of STEPS. A process that was started again begins
+        anew.
+        """
+        pid, count = self.pid, int(_WORD.unpack_from(self._memory, _COUNT)[0])
+        if pid != self._pid:
+            self._pid, self._seen = pid, 0
+        first = max(self._seen + 1, count - CAPACITY + 1)
+        numbers = np.arange(first, count + 1)
+        found = self._slots[numbers % CAPACITY].copy()
+        # a step that the writer was overwriting has another number than the one it should have
+        whole = (found["number"] == numbers) & (
+            self._slots["number"][numbers % CAPACITY] == numbers
+        )
+        self.num_lost += max(0, first - self._seen - 1) + int((~whole).sum())
+        self._seen = max(self._seen, count)
+        return found[whole]
+
+    def long_wait(self) -> LongWait | None:
+        """The wait that the writer is in, if it has taken long enough to be told."""
+        before = _WORD.unpack_from(self._memory, _WAITS)[0]
+        since_ns, length = _WAIT.unpack_from(self._memory, _SINCE)
+        text = bytes(self._memory[_PLACE : _PLACE + min(max(length, 0), _PLACE_BYTES)])
+        if before % 2 == 0 or _WORD.unpack_from(self._memory, _WAITS)[0] != before:
+            return None
+        return LongWait(since_ns, text.decode(errors="replace"))

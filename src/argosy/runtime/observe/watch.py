@@ -1,0 +1,175 @@
+"""What a launcher learns of the processes that it started: it reads their rings, shows their pace,
+keeps their steps, and collects a card when something fails or hangs.
+
+Nothing here waits for a process, but for the stacks of a card, a second at most. Everything happens
+in the thread that calls.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argosy.runtime.observe import accounts, stacks, summary
+from argosy.runtime.observe.card import Card, Member
+from argosy.runtime.observe.ring import STEPS
+from argosy.runtime.observe.run_folder import RunFolder
+
+_LOOK_S = 0.5
+_WINDOW_S = 10.0
+_HANG_S = 5.0
+_ALIVE = "runs"
+
+
+class Watch:
+    """The processes called ``labels``. ``show`` is given their paces now and then, ``say`` prints.
+
+    ``about`` is what cards tell of the job. Steps and cards are kept in ``folder``, the run's,
+    which is somebody else's to close; None keeps nothing.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        say: Callable[[str], None],
+        show: Callable[[Sequence[summary.Pace], int], None],
+        *,
+        folder: RunFolder | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._labels = tuple(labels)
+        self._say, self._show = say, show
+        self._about = dict(about or {})
+        self._accounts = accounts.Accounts(labels)
+        self._stacks = stacks.Stacks(labels)
+        self._windows = {label: _Window() for label in labels}
+        self._next_s = 0.0
+        self._carded: set[tuple[int, str, str]] = set()  # waits that have their card
+        self._folder = folder
+        if folder is not None:
+            folder.expect(labels, self._accounts.fd)
+
+    def variables(self, label: str) -> dict[str, str]:
+        """What a process needs in its environment to be seen."""
+        return {
+            accounts.VARIABLE: self._accounts.variable(label),
+            stacks.VARIABLE: self._stacks.variable(label),
+        }
+
+    def inherits(self, label: str) -> tuple[int, ...]:
+        """The descriptors that go with them."""
+        return (self._accounts.fd, self._stacks.fd(label))
+
+    def look(self) -> None:
+        """Read what is new, if it is time to; show it; a wait that lasts gets a card."""
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return
+        self._next_s = now_s + _LOOK_S
+        paces, now_ns = self._read(), time.perf_counter_ns()
+        self._show(paces, now_ns)
+        hanging = [
+            (pace.wait.since_ns, pace.label, pace.wait.place)
+            for pace in paces
+            if pace.wait is not None and now_ns - pace.wait.since_ns > _HANG_S * 1e9
+        ]
+        if not self._carded.issuperset(hanging):
+            self._carded.update(hanging)
+            since_ns, label, place = min(hanging)
+            self.card(f"{label} has waited {(now_ns - since_ns) / 1e9:.0f} s: {place}")
+
+    def _read(self) -> list[summary.Pace]:
+        paces = []
+        for label, reader in zip(self._labels, self._accounts.readers, strict=True):
+            steps = reader.new_steps()
+            if len(steps) and self._folder is not None:
+                self._folder.add_steps(label, steps)
+            window = self._windows[label]
+            window.add(steps)
+            recent = window.recent(time.perf_counter_ns())
+            paces.append(
+                summary.pace(label, reader.rank, recent, reader.long_wait(), window.num_steps)
+            )
+        return paces
+
+    def event(self, kind: str, text: str) -> None:
+        """Keep what has happened to the job."""
+        if self._folder is not None:
+            self._folder.add_event(kind, text)
+
+    def card(self, cause: str, ends: Mapping[str, str] | None = None) -> Card:
+        """Collect a card, print it and keep it. ``ends`` says how processes have ended that do not
+        run any more, by label.
+        """
+        ends = ends or {}
+        paces, now_ns = self._read(), time.perf_counter_ns()
+        pids = {
+            label: reader.pid
+            for label, reader in zip(self._labels, self._accounts.readers, strict=True)
+        }
+        asked = {label: pid for label, pid in pids.items() if pid and label not in ends}
+        found = self._stacks.ask(asked)
+        members = []
+        for pace in paces:
+            wait = pace.wait if pace.label not in ends else None
+            members.append(
+                Member(
+                    label=pace.label,
+                    pid=pids[pace.label],
+                    state=ends.get(pace.label, _ALIVE),
+                    num_steps=pace.num_steps,
+                    loss=pace.loss,
+                    waits_s=0.0 if wait is None else (now_ns - wait.since_ns) / 1e9,
+                    waits_at="" if wait is None else wait.place,
+                    stacks=found.get(pace.label, ""),
+                )
+            )
+        at = time.strftime("%Y-%m-%d %H:%M:%S")
+        card = Card(at=at, cause=cause, members=tuple(members), about=self._about)
+        self._say(card.text())
+        if self._folder is not None:
+            path = self._folder.add_card(card.as_json())
+            self._folder.add_event("card", cause)
+            self._say(f"  all of it: {path}")
+        return card
+
+    def close(self) -> None:
+        """Keep the last steps, and let go of everything."""
+        self._read()
+        self._accounts.close()
+        self._stacks.close()
+
+
+class _Window:
+    """The last steps of a process, as they were read."""
+
+    def __init__(self) -> None:
+        self._parts: deque[npt.NDArray[Any]] = deque()
+        self.num_steps = 0
+
+    def add(self, steps: npt.NDArray[Any]) -> None:
+        if len(steps):
+            self._parts.append(steps)
+            self.num_steps = int(steps["number"][-1])
+
+    def recent(self, now_ns: int) -> npt.NDArray[Any]:
+        """The steps that have ended within the last seconds, the last one at least while it is not
+        much older.
+        """
+        since = now_ns - int(_WINDOW_S * 1e9)
+        while self._parts and _ended(self._parts[0][-1]) < since:
+            self._parts.popleft()
+        if not self._parts:
+            return np.empty(0, STEPS)
+        steps = np.concatenate(list(self._parts))
+        recent: npt.NDArray[Any] = steps[steps["began"] + steps["wall"] >= since]
+        return recent
+
+
+def _ended(step: Any) -> int:
+    return int(step["began"] + step["wall"])
