@@ -40,6 +40,21 @@ SUBCOMMANDS = {
         "start the processes of a job on this host (the same as fleetrun)",
         "argosy launch --nproc_per_node 2 train.py",
     ),
+    "top": Subcommand(
+        "argosy.jobs.top",
+        "show what a running job is doing: steps, loss, where each process spends its time",
+        "argosy top log",
+    ),
+    "dump": Subcommand(
+        "argosy.jobs.dump",
+        "show where every process of a running job is, with the stacks of all threads",
+        "argosy dump log",
+    ),
+    "report": Subcommand(
+        "argosy.jobs.report",
+        "write the report of a run whose launcher was killed, or that still runs",
+        "argosy report log",
+    ),
     "env": Subcommand(
         "argosy.env",
         "show which launcher has started this process, and what a job here would be",

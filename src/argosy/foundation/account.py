@@ -22,12 +22,13 @@ from argosy.foundation import process_state
 
 COMMUNICATION, WAITING, DATA, PULL, PUSH, CHECKPOINT = KINDS = range(6)
 NAMES = ("communication", "waiting", "data", "pull", "push", "checkpoint")
-NOBODY = -1
+NOBODY = UNTOLD = -1
 
 
 class Step(NamedTuple):
     """One step: when it began (of the monotonic clock) and how long it took, in nanoseconds; what
-    each of ``KINDS`` took of it. ``latest`` is the rank that was waited for the longest.
+    each of ``KINDS`` took of it. ``latest`` is the rank that was waited for the longest, ``told``
+    the number that the script gives the step.
     """
 
     number: int
@@ -36,6 +37,7 @@ class Step(NamedTuple):
     spent_ns: tuple[int, ...]
     latest: int = NOBODY
     loss: float = math.nan
+    told: int = UNTOLD
 
     @property
     def compute_ns(self) -> int:
@@ -71,7 +73,8 @@ class Account:
         self._named_ns = 0  # of all kinds together
         self._spent_ns = [0] * len(KINDS)
         self._waited_ns: dict[int, int] = {}  # by rank
-        self._loss = math.nan
+        self.loss = math.nan  # what the script says of this step
+        self.told = UNTOLD
 
     def restart(self) -> None:
         """Begin the first step now: what was before, imports for instance, is no step."""
@@ -120,10 +123,6 @@ class Account:
             listener.end_wait()
             self._showing.release()
 
-    def tell_loss(self, loss: float) -> None:
-        """What the script says that the loss of the step under way is."""
-        self._loss = loss
-
     def end_step(self) -> None:
         """The parameters are updated."""
         now_ns = time.perf_counter_ns()
@@ -138,7 +137,8 @@ class Account:
                     now_ns - self._began_ns,
                     tuple(self._spent_ns),
                     max(waited, key=waited.__getitem__) if waited else NOBODY,
-                    self._loss,
+                    self.loss,
+                    self.told,
                 )
             )
         self._begin(now_ns)

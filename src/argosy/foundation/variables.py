@@ -122,6 +122,9 @@ SECTIONS: dict[str, tuple[Variable, ...]] = {
             "(`--requeue_code`)"),
         _row("ARGOSY_LAUNCHER_PIPE", "launcher", "",
             "the pipe by which a process tells its launcher that it can save, and that it has"),
+        _row("ARGOSY_ACCOUNT ARGOSY_STACKS", "launcher", "",
+            "memory and files that a process inherits from its launcher, by which it is seen: "
+            "where the time of its steps goes, where its threads are"),
         _row("PADDLE_RUN_MODE", "you", "collective", "`collective`, `ps` or `rpc` (`--run_mode`)"),
         _row("PADDLE_MASTER_ENDPOINT", "you", "the launcher's store",
             "`host:port` at which rank 0 of `paddle.distributed.rpc` serves its store"),

@@ -7,7 +7,14 @@ import threading
 import pytest
 
 from argosy.foundation import account as module
-from argosy.foundation.account import CHECKPOINT, COMMUNICATION, DATA, WAITING, Account
+from argosy.foundation.account import (
+    CHECKPOINT,
+    COMMUNICATION,
+    DATA,
+    UNTOLD,
+    WAITING,
+    Account,
+)
 
 
 @pytest.fixture
@@ -103,11 +110,12 @@ def test_other_threads_are_hidden_behind_the_step(kept, clock):
 
 def test_a_loss_belongs_to_its_step(kept):
     account, steps = kept
-    account.tell_loss(0.5)
+    account.loss, account.told = 0.5, 12
     account.end_step()
     account.end_step()
-    assert steps[0].loss == 0.5
+    assert (steps[0].loss, steps[0].told) == (0.5, 12)
     assert steps[1].loss != steps[1].loss
+    assert steps[1].told == UNTOLD
 
 
 def test_a_restart_forgets_what_was(kept, clock):

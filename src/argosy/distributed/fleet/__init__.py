@@ -86,6 +86,7 @@ auto_checkpoint = _fleet.auto_checkpoint
 get_hybrid_communicate_group = _fleet.get_hybrid_communicate_group
 plan = _fleet.plan
 print_plan = _fleet.print_plan
+log = _fleet.log
 # Paddle documents these by their private names.
 _final_strategy = _fleet._final_strategy
 _get_applied_meta_list = _fleet._get_applied_meta_list

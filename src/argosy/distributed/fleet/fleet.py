@@ -5,6 +5,7 @@ optimizer distributed.
 from __future__ import annotations
 
 import copy
+import operator
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -41,6 +42,7 @@ from argosy.distributed.fleet.utils import log_util
 from argosy.distributed.job import default_group, job
 from argosy.distributed.scaler import agree_on_overflow, check_scaler
 from argosy.foundation import env
+from argosy.foundation.account import account
 from argosy.foundation.errors import BadArgument, ConfigError, NotSupported, UsageError
 from argosy.framework import in_dynamic_mode
 from argosy.optimizer import Optimizer
@@ -515,6 +517,16 @@ class Fleet:
             if self._plan is not None
             else "There is no plan before fleet.distributed_optimizer()."
         )
+
+    def log(self, step: int | None = None, *, loss: Any = None) -> None:
+        """Tell the launcher about the step under way, for its panel, ``argosy top`` and the report:
+        its number in the script's own count, which goes on after a restart, and its loss, a number
+        or a tensor of one element. A step ends with its update; call it before.
+        """
+        if step is not None:
+            account.told = operator.index(step)
+        if loss is not None:
+            account.loss = float(loss)
 
     def _final_strategy(self) -> DistributedStrategy:
         """The strategy without the switches that the plan left out."""

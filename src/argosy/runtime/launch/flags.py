@@ -72,6 +72,8 @@ FLAGS = (
     Flag("log_level", (), str, "INFO", "PADDLE_LOG_LEVEL",
         "WARNING and above hide the table of workers"),
     Flag("print_config", (), boolean, True, "", "show the table of workers at the start"),
+    Flag("page", (), boolean, False, "",
+        "serve a page that shows the job while it runs, on 127.0.0.1"),
     Flag("num_threads", (), int, None, "",
         "threads per process (default: OMP_NUM_THREADS, else cores / processes)"),
     Flag("backend", (), str, "", "",

@@ -9,6 +9,7 @@ from argosy.runtime.launch.process_spec import Job
 from argosy.runtime.launch.roster import RANK
 
 Say = Callable[[str], None]  # prints a message of the launcher
+_KILLS = "the kernel does that when memory runs out"
 
 
 def table(job: Job, pids: Sequence[int], logs: Sequence[str]) -> str:
@@ -27,9 +28,10 @@ def table(job: Job, pids: Sequence[int], logs: Sequence[str]) -> str:
     return "\n".join([f"launch: {job.title}: {command}", head, *lines])
 
 
-def end_of(label: str, exit_code: int, consequence: str = "") -> str:
-    """Who ended, how, and what follows from it."""
-    return f"{label} {describe_exit(exit_code)}{'; ' if consequence else ''}{consequence}"
+def end_of(label: str, exit_code: int, consequence: str = "", kills: str = "") -> str:
+    """Who ended, how, and what follows from it; ``kills`` as in ``describe_exit``."""
+    words = describe_exit(exit_code, kills or _KILLS)
+    return f"{label} {words}{'; ' if consequence else ''}{consequence}"
 
 
 def stopped(exit_code: int, everyone: str) -> str:
@@ -62,8 +64,8 @@ def excerpt(log: str, lines: Sequence[str]) -> str:
     return "\n".join([f"  last lines of {log}:", *(f"  | {line}" for line in lines)])
 
 
-def describe_exit(code: int) -> str:
-    """An exit code in words."""
+def describe_exit(code: int, kills: str = _KILLS) -> str:
+    """An exit code in words; ``kills`` is what is known of a SIGKILL."""
     if code >= 0:
         return f"exited with code {code}"
     try:
@@ -71,7 +73,7 @@ def describe_exit(code: int) -> str:
     except ValueError:
         return f"was killed by signal {-code}"
     if -code == signal.SIGKILL:
-        return f"was killed by {name} (the kernel does that when memory runs out)"
+        return f"was killed by {name} ({kills})"
     return f"was killed by {name} ({(signal.strsignal(-code) or name).lower()})"
 
 

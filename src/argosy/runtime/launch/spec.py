@@ -81,6 +81,7 @@ class LaunchSpec:
     with_gloo: str = "0"
     generation: Generation = Generation.V2_4
     shows_table: bool = True
+    serves_page: bool = False
     ps: PsSpec | None = None  # None: a collective job
     scheduling: Scheduling | None = None  # None: it is started here
 
@@ -164,6 +165,7 @@ def parse(
         num_threads=flags.at_least_one("--num_threads", values["num_threads"]),
         with_gloo=values["with_gloo"],
         generation=generation,
+        serves_page=values["page"],
         shows_table=values["print_config"] and not _is_quiet(values["log_level"]),
         ps=ps,
         scheduling=asked,

@@ -193,7 +193,13 @@ class Supervisor:
         return True
 
     def _ends(self) -> dict[str, str]:
-        return {label: report.describe_exit(code) for label, code in self._pool.ends().items()}
+        kills = self._about_kills()
+        ends = self._pool.ends()
+        return {label: report.describe_exit(code, kills) for label, code in ends.items()}
+
+    def _about_kills(self) -> str:
+        """What the kernel says of a SIGKILL in this run."""
+        return memory_kills.explain(self._kills, memory_kills.count())
 
     def ask(self, number: int) -> bool:
         """Take a signal as a request to save and to leave; False if it is to end the job as
@@ -241,9 +247,7 @@ class Supervisor:
         """While the others still run: what each of them was doing."""
         if self._watch is None:
             return
-        cause = report.end_of(label, code)
-        if code == -signal.SIGKILL:
-            cause += f"; {memory_kills.explain(self._kills, memory_kills.count())}"
+        cause = report.end_of(label, code, kills=self._about_kills())
         self._watch.event("failure", cause)
         self._watch.card(cause, self._ends())
 
@@ -344,7 +348,9 @@ class Supervisor:
         if refusal is not None:
             self._say(f"launch: {refusal}")
         process = outcome.failed
-        words = report.end_of(process.member.label, outcome.exit_code, self._job.after_failure)
+        words = report.end_of(
+            process.member.label, outcome.exit_code, self._job.after_failure, self._about_kills()
+        )
         self._say(f"launch: {words}")
         path = self._logs.path(process)
         if path is not None:

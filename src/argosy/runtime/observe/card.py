@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import math
 import re
+import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 _FRAME = re.compile(r'^  File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<name>.*)$')
 _THREAD = re.compile(r"^(Current thread|Thread) ")
 _SHOWN_FRAMES = 3
+# whose calls say less than the script's
+_LIBRARIES = (
+    str(Path(__file__).parents[2]),
+    *(sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib")),
+)
 _SECRET = re.compile(r"(?i)(token|secret|passw|credential|api[-_]?key)")
 
 
@@ -65,16 +72,21 @@ class Card:
 
 
 def innermost(stacks: str) -> list[str]:
-    """The last calls of the main thread, the newest first: faulthandler writes it last, each thread
-    with its newest call first.
+    """Where the main thread is: its newest call, and the newest ones of the script, if they are
+    others. faulthandler writes the main thread last, and of each thread the newest call first.
     """
-    threads: list[list[str]] = []
+    threads: list[list[tuple[str, str]]] = []
     for line in stacks.splitlines():
         if _THREAD.match(line):
             threads.append([])
         elif threads and (found := _FRAME.match(line)):
-            threads[-1].append(f"{found['file']}:{found['line']} in {found['name']}")
-    return threads[-1][:_SHOWN_FRAMES] if threads else []
+            file = found["file"]
+            threads[-1].append((file, f"{file}:{found['line']} in {found['name']}"))
+    if not threads:
+        return []
+    frames = threads[-1]
+    scripts = [frame for frame in frames[1:] if not frame[0].startswith(_LIBRARIES)]
+    return [text for _, text in [*frames[:1], *scripts]][:_SHOWN_FRAMES]
 
 
 def masked(argv: Sequence[str]) -> list[str]:

@@ -29,7 +29,7 @@ def count() -> int | None:
 def explain(before: int | None, after: int | None) -> str:
     """What the counters say of a SIGKILL between the two readings."""
     if before is None or after is None:
-        return "whether for want of memory is not known: the kernel shows no counter of it"
+        return "the kernel does that when memory runs out; here it shows no counter of it"
     if after > before:
-        return f"the kernel has killed {after - before} process(es) for want of memory meanwhile"
-    return "not for want of memory: the kernel has killed nobody for that meanwhile"
+        return "for want of memory: the kernel has counted a kill"
+    return "not for want of memory: the kernel has counted no kill"

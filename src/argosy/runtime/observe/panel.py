@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.foundation.account import UNTOLD
 from argosy.runtime.observe.summary import COMPUTE, PARTS, Pace, efficiency, limiter
 
 _BAR = 32
@@ -24,7 +25,8 @@ _STYLES = {
 
 def line(paces: Sequence[Pace], now_ns: int) -> str:
     """The job in a line: steps, pace, loss, what slows it."""
-    parts = [f"step {max((p.num_steps for p in paces), default=0)}", _rate(paces)]
+    count = max((p.num_steps if p.told == UNTOLD else p.told for p in paces), default=0)
+    parts = [f"step {count}", _rate(paces)]
     loss = _loss(paces)
     if not math.isnan(loss):
         parts.append(f"loss {loss:.6g}")

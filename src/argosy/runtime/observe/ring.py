@@ -11,7 +11,7 @@
     48      length of ``place`` in bytes
     56      place: where the writer waits and for whom, in words (456 bytes)
     512     step n lies at 512 + (n % CAPACITY) * STEP_BYTES:
-            number, began_ns, wall_ns, six times of its parts, latest rank, loss
+            number, began_ns, wall_ns, six times of its parts, latest rank, loss, told
 
 One process writes, any may read. A reader takes a step only if its number is the expected one
 before and after the copy; what was overwritten meanwhile is counted as lost.
@@ -30,7 +30,7 @@ from argosy.foundation.account import NAMES, Step
 
 CAPACITY = 4096
 _HEADER = 512
-_STEP = struct.Struct("<10qd")
+_STEP = struct.Struct("<10qdq")
 RING_BYTES = _HEADER + CAPACITY * _STEP.size
 _WORD = struct.Struct("<q")
 _WHO = struct.Struct("<3q")
@@ -40,7 +40,8 @@ _PLACE_BYTES = _HEADER - _PLACE
 
 # what readers get: the fields of a step, times in nanoseconds
 STEPS = np.dtype(
-    [(name, "<i8") for name in ("number", "began", "wall", *NAMES, "latest")] + [("loss", "<f8")]
+    [(name, "<i8") for name in ("number", "began", "wall", *NAMES, "latest")]
+    + [("loss", "<f8"), ("told", "<i8")]
 )
 
 
@@ -64,10 +65,10 @@ class RingWriter:
 
     def add(self, step: Step) -> None:
         """Write a step; steps come with their numbers in order, from 1 on."""
-        number, began_ns, wall_ns, spent_ns, latest, loss = step
+        number, began_ns, wall_ns, spent_ns, latest, loss, told = step
         memory = self._memory
         at = _HEADER + number % CAPACITY * _STEP.size
-        _STEP.pack_into(memory, at, number, began_ns, wall_ns, *spent_ns, latest, loss)
+        _STEP.pack_into(memory, at, number, began_ns, wall_ns, *spent_ns, latest, loss, told)
         _WORD.pack_into(memory, _COUNT, number)
 
     def begin_wait(self, since_ns: int, place: str) -> None:

@@ -18,12 +18,12 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from argosy.foundation.account import NAMES
+from argosy.foundation.account import NAMES, UNTOLD
 from argosy.foundation.errors import CheckpointError
 from argosy.foundation.files import replacing
 from argosy.runtime.observe.ring import STEPS
@@ -33,18 +33,31 @@ _FACTS, _RAW_NAME, _STEPS_NAME, _EVENTS = "run.json", "steps.raw", "steps.parque
 
 
 class RunFolder:
-    """The folder while the job runs, owned by its launcher."""
+    """The folder while the job runs, owned by its launcher. It is made when the first process is
+    expected; until then, and for jobs that are none of ours, there is nothing to keep.
+    """
 
     def __init__(self, path: Path, facts: Mapping[str, Any]) -> None:
         self.path = path
-        path.mkdir(parents=True)
         self._num_cards = 0
-        self._facts = {**facts, "clock_s": time.perf_counter(), "processes": []}
+        self._facts = {
+            **facts,
+            "time_s": time.time(),
+            "clock_s": time.perf_counter(),  # the same instant on the clock of the steps
+            "processes": [],
+        }
         self._number_by_label: dict[str, int] = {}
-        self._steps = open(path / _RAW_NAME, "ab")  # noqa: SIM115  closed by close()
+        self._steps: IO[bytes] | None = None
+
+    @property
+    def is_made(self) -> bool:
+        return self._steps is not None
 
     def expect(self, labels: Sequence[str], account_fd: int) -> None:
-        """These processes are started now; their rings are in a file of this process."""
+        """These processes run now; their rings are in a file of this process."""
+        if self._steps is None:
+            self.path.mkdir(parents=True)
+            self._steps = open(self.path / _RAW_NAME, "ab")  # noqa: SIM115  closed by close()
         for label in labels:
             self._number_by_label.setdefault(label, len(self._number_by_label))
         self._facts["processes"] = [{"label": label} for label in self._number_by_label]
@@ -58,6 +71,7 @@ class RunFolder:
         rows["process"] = self._number_by_label[label]
         for name in STEPS.names or ():
             rows[name] = steps[name]
+        assert self._steps is not None
         self._steps.write(rows.tobytes())
         self._steps.flush()
 
@@ -75,15 +89,21 @@ class RunFolder:
 
     def close(self) -> None:
         """The job is over: no process is there any more."""
+        if self._steps is None:
+            return
         self._steps.close()
         self._facts.update(running=[], account_fd=-1)
         _write(self.path / _FACTS, self._facts)
-        finish(self.path)
 
 
 def _write(path: Path, value: Mapping[str, Any]) -> None:
     with replacing(path) as file:
         file.write(json.dumps(value, indent=1).encode())
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether the steps of a run are still raw: it runs, or its launcher was killed."""
+    return (path / _RAW_NAME).exists()
 
 
 def finish(path: Path) -> None:
@@ -94,11 +114,8 @@ def finish(path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    facts = read_facts(path)
-    rows = np.fromfile(raw, RAW)
+    facts, rows = read_facts(path), read_raw(path)
     labels = np.array([each["label"] for each in facts["processes"]] or [""])
-    if len(rows) and not 0 <= rows["process"].min() <= rows["process"].max() < len(labels):
-        raise CheckpointError(f"{raw} names processes that {path / _FACTS} does not have")
     seconds = {name: rows[name] / 1e9 for name in ("wall", *NAMES)}
     named = sum(seconds[name] for name in NAMES)
     table = pa.table(
@@ -111,11 +128,25 @@ def finish(path: Path) -> None:
             **{f"{name}_s": values for name, values in seconds.items()},
             "latest_rank": rows["latest"],
             "loss": pa.array(rows["loss"], mask=np.isnan(rows["loss"])),
+            "script_step": pa.array(rows["told"], mask=rows["told"] == UNTOLD),
         }
     )
     with replacing(path / _STEPS_NAME) as file:
         pq.write_table(table, file, compression="zstd")
     raw.unlink()
+
+
+def read_raw(path: Path) -> npt.NDArray[Any]:
+    """The steps of a run that is not finished, rows of RAW; the last one may be torn and is left
+    out.
+    """
+    raw = path / _RAW_NAME
+    data = raw.read_bytes() if raw.exists() else b""
+    rows = np.frombuffer(data[: len(data) // RAW.itemsize * RAW.itemsize], RAW)
+    count = len(read_facts(path)["processes"])
+    if len(rows) and not 0 <= rows["process"].min() <= rows["process"].max() < count:
+        raise CheckpointError(f"{raw} names processes that {path / _FACTS} does not have")
+    return rows
 
 
 def read_facts(path: Path) -> dict[str, Any]:
@@ -124,7 +155,7 @@ def read_facts(path: Path) -> dict[str, Any]:
         found = json.loads((path / _FACTS).read_bytes())
         if not isinstance(found["processes"], list):
             raise TypeError
-        return {**found, "clock_s": float(found["clock_s"])}
+        return {**found, "clock_s": float(found["clock_s"]), "time_s": float(found["time_s"])}
     except FileNotFoundError:
         raise CheckpointError(f"{path} is not the folder of a run: it has no {_FACTS}") from None
     except (ValueError, KeyError, TypeError):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argosy.foundation.account import NAMES, NOBODY
+from argosy.foundation.account import NAMES, NOBODY, UNTOLD
 from argosy.runtime.observe.ring import LongWait
 
 COMPUTE = "compute"
@@ -38,6 +38,7 @@ class Pace:
     label: str
     rank: int
     num_steps: int = 0  # since it began
+    told: int = UNTOLD  # the last step in the script's own count
     steps_per_s: float = 0.0
     loss: float = math.nan
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -59,13 +60,14 @@ def pace(
         for who in np.unique(steps["latest"]).tolist()
         if who != NOBODY
     }
-    told = steps["loss"][~np.isnan(steps["loss"])]
+    losses = steps["loss"][~np.isnan(steps["loss"])]
     return Pace(
         label=label,
         rank=rank,
         num_steps=int(steps["number"][-1]),
         steps_per_s=len(steps) / wall * 1e9,
-        loss=float(told[-1]) if len(told) else math.nan,
+        told=int(steps["told"][-1]),
+        loss=float(losses[-1]) if len(losses) else math.nan,
         shares=shares,
         awaited=awaited,
         wait=wait,

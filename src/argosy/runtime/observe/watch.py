@@ -8,20 +8,15 @@ in the thread that calls.
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from argosy.runtime.observe import accounts, stacks, summary
 from argosy.runtime.observe.card import Card, Member
-from argosy.runtime.observe.ring import STEPS
+from argosy.runtime.observe.pacing import Paces
 from argosy.runtime.observe.run_folder import RunFolder
 
 _LOOK_S = 0.5
-_WINDOW_S = 10.0
 _HANG_S = 5.0
 _ALIVE = "runs"
 
@@ -47,12 +42,13 @@ class Watch:
         self._about = dict(about or {})
         self._accounts = accounts.Accounts(labels)
         self._stacks = stacks.Stacks(labels)
-        self._windows = {label: _Window() for label in labels}
         self._next_s = 0.0
         self._carded: set[tuple[int, str, str]] = set()  # waits that have their card
         self._folder = folder
-        if folder is not None:
-            folder.expect(labels, self._accounts.fd)
+        self._is_seen = False  # whether a process has come: a script may be none of ours
+        self._paces = Paces(
+            labels, self._accounts.readers, None if folder is None else folder.add_steps
+        )
 
     def variables(self, label: str) -> dict[str, str]:
         """What a process needs in its environment to be seen."""
@@ -71,7 +67,9 @@ class Watch:
         if now_s < self._next_s:
             return
         self._next_s = now_s + _LOOK_S
-        paces, now_ns = self._read(), time.perf_counter_ns()
+        if not self._has_come():
+            return
+        paces, now_ns = self._paces.read(), time.perf_counter_ns()
         self._show(paces, now_ns)
         hanging = [
             (pace.wait.since_ns, pace.label, pace.wait.place)
@@ -83,36 +81,29 @@ class Watch:
             since_ns, label, place = min(hanging)
             self.card(f"{label} has waited {(now_ns - since_ns) / 1e9:.0f} s: {place}")
 
-    def _read(self) -> list[summary.Pace]:
-        paces = []
-        for label, reader in zip(self._labels, self._accounts.readers, strict=True):
-            steps = reader.new_steps()
-            if len(steps) and self._folder is not None:
-                self._folder.add_steps(label, steps)
-            window = self._windows[label]
-            window.add(steps)
-            recent = window.recent(time.perf_counter_ns())
-            paces.append(
-                summary.pace(label, reader.rank, recent, reader.long_wait(), window.num_steps)
-            )
-        return paces
+    def _has_come(self) -> bool:
+        """Whether there is something to see; from then on there is a folder."""
+        if not self._is_seen and self._paces.pids():
+            self._is_seen = True
+            if self._folder is not None:
+                self._folder.expect(self._labels, self._accounts.fd)
+        return self._is_seen
 
     def event(self, kind: str, text: str) -> None:
         """Keep what has happened to the job."""
-        if self._folder is not None:
+        if self._folder is not None and self._has_come():
             self._folder.add_event(kind, text)
 
-    def card(self, cause: str, ends: Mapping[str, str] | None = None) -> Card:
-        """Collect a card, print it and keep it. ``ends`` says how processes have ended that do not
-        run any more, by label.
+    def card(self, cause: str, ends: Mapping[str, str] | None = None) -> Card | None:
+        """Collect a card, print it and keep it; None where no process has ever come. ``ends`` says
+        how processes have ended that do not run any more, by label.
         """
         ends = ends or {}
-        paces, now_ns = self._read(), time.perf_counter_ns()
-        pids = {
-            label: reader.pid
-            for label, reader in zip(self._labels, self._accounts.readers, strict=True)
-        }
-        asked = {label: pid for label, pid in pids.items() if pid and label not in ends}
+        if not self._has_come():
+            return None
+        paces, now_ns = self._paces.read(), time.perf_counter_ns()
+        pids = self._paces.pids()
+        asked = {label: pid for label, pid in pids.items() if label not in ends}
         found = self._stacks.ask(asked)
         members = []
         for pace in paces:
@@ -120,7 +111,7 @@ class Watch:
             members.append(
                 Member(
                     label=pace.label,
-                    pid=pids[pace.label],
+                    pid=pids.get(pace.label, 0),
                     state=ends.get(pace.label, _ALIVE),
                     num_steps=pace.num_steps,
                     loss=pace.loss,
@@ -140,36 +131,7 @@ class Watch:
 
     def close(self) -> None:
         """Keep the last steps, and let go of everything."""
-        self._read()
+        if self._has_come():
+            self._paces.read()
         self._accounts.close()
         self._stacks.close()
-
-
-class _Window:
-    """The last steps of a process, as they were read."""
-
-    def __init__(self) -> None:
-        self._parts: deque[npt.NDArray[Any]] = deque()
-        self.num_steps = 0
-
-    def add(self, steps: npt.NDArray[Any]) -> None:
-        if len(steps):
-            self._parts.append(steps)
-            self.num_steps = int(steps["number"][-1])
-
-    def recent(self, now_ns: int) -> npt.NDArray[Any]:
-        """The steps that have ended within the last seconds, the last one at least while it is not
-        much older.
-        """
-        since = now_ns - int(_WINDOW_S * 1e9)
-        while self._parts and _ended(self._parts[0][-1]) < since:
-            self._parts.popleft()
-        if not self._parts:
-            return np.empty(0, STEPS)
-        steps = np.concatenate(list(self._parts))
-        recent: npt.NDArray[Any] = steps[steps["began"] + steps["wall"] >= since]
-        return recent
-
-
-def _ended(step: Any) -> int:
-    return int(step["began"] + step["wall"])

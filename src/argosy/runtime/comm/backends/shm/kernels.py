@@ -14,14 +14,21 @@ import numba
 from numba import carray  # type: ignore[attr-defined]
 
 from argosy.runtime.comm.backends.shm import layout
-from argosy.runtime.comm.backends.shm.sync import load, pointer_at, publish, store, wait_for
+from argosy.runtime.comm.backends.shm.sync import (
+    load,
+    note_time,
+    pointer_at,
+    publish,
+    store,
+    wait_for,
+)
 
 _STRIDE = layout.CONTROL_BYTES
 _ARRIVED = layout.ARRIVED
 _SLEEPERS = layout.SLEEPERS
 _DEPARTED = layout.DEPARTED
 _FINGERPRINT = layout.FINGERPRINT
-_FIELDS = layout.FINGERPRINT_FIELDS
+_FIELDS, _BEGAN = layout.FINGERPRINT_FIELDS, layout.FINGERPRINT_TIME
 
 # Elements combined at a time: 4 KB of float32 stays in the first-level cache over all ranks.
 _BLOCK = 1024
@@ -38,6 +45,7 @@ def write_fingerprint(
     store(at + 16, dtype)
     store(at + 24, count)
     store(at + 32, detail)
+    note_time(at + _BEGAN)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -72,6 +80,20 @@ def have_arrived(base: int, world_size: int, step: int) -> bool:
 def has_arrived(base: int, rank: int, step: int) -> bool:
     """Whether ``rank`` has published ``step``."""
     return load(base + rank * _STRIDE + _ARRIVED) >= step
+
+
+@numba.njit(nogil=True, cache=True)
+def latest(base: int, world_size: int, offset: int) -> tuple[int, int]:
+    """The rank that has noted the last time at ``offset`` of its control block, and that time in
+    nanoseconds.
+    """
+    found, last = 0, -1
+    for r in range(world_size):
+        at = base + r * _STRIDE + offset
+        noted = load(at) * 1_000_000_000 + load(at + 8)
+        if noted > last:
+            found, last = r, noted
+    return found, last
 
 
 @numba.njit(nogil=True, cache=True)

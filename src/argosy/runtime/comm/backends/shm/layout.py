@@ -18,7 +18,8 @@ A control block, one writer (its rank) but for ``sleepers``::
     16    pid
     24    departed    1 once the rank has closed the group, 2 once it gave up after an error
     32    cpu         the core on which the rank was when it last published
-    64    fingerprint of even collectives: number, kind, dtype, count, detail
+    40    when it did: seconds, nanoseconds of the monotonic clock
+    64    fingerprint of even collectives: number, kind, dtype, count, detail, when it began
     128   fingerprint of odd collectives
 
 A step is: write your own buffer of that parity, publish, wait until all have published, read the
@@ -30,10 +31,10 @@ A mailbox (one writer, one reader, two buffers)::
 
     0     sent        messages the sender has published
     8     sent_sleepers
-    32    sent_cpu
+    32    sent_cpu, then when it was sent
     64    taken       messages the receiver has consumed
     72    taken_sleepers
-    96    taken_cpu
+    96    taken_cpu, then when it was taken
     128   header of even messages: number of bytes, dtype, count, tag
     192   header of odd messages
     256   two buffers of mail_bytes
@@ -45,10 +46,10 @@ from dataclasses import dataclass
 
 CONTROL_BYTES = 256
 ARRIVED, SLEEPERS, PID, DEPARTED = 0, 8, 16, 24
-FLAG_CPU = 32  # from any flag that is waited for
+FLAG_CPU, FLAG_TIME = 32, 40  # from any flag that is waited for
 CLOSED, GAVE_UP = 1, 2
 FINGERPRINT = 64
-FINGERPRINT_FIELDS = 5
+FINGERPRINT_FIELDS, FINGERPRINT_TIME = 5, 40
 
 MAIL_SENT, MAIL_TAKEN = 0, 64
 MAIL_SLEEPERS = 8  # from either flag

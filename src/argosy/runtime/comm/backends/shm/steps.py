@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from argosy.foundation.account import account
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import ArgosyError, CollectiveMismatch, CommError
 from argosy.runtime.comm import fingerprint, forks
@@ -28,6 +29,7 @@ from argosy.runtime.comm.backends.shm.segment import Segment
 
 _ALL_REDUCE = fingerprint.CODE_BY_KIND["all_reduce"]
 _CLOSE_S = 5.0
+_WORTH_BLAME_NS = 50_000
 
 
 class Steps:
@@ -130,6 +132,7 @@ class Steps:
         )
         parity_offset = stride // 2
         before, done, number, total = self.num_done, 0, self._number, -(-count // piece) or 1
+        began_ns = time.perf_counter_ns()
         while True:
             low = done * piece
             done += kernels.sum_pieces(
@@ -139,6 +142,7 @@ class Steps:
             )  # fmt: skip
             if done == total:
                 self.num_done = before + done
+                self._blame(began_ns, base, self._began_at)
                 return
             # the next piece is published, but a rank is late or disagrees
             self.num_done = before + done + 1
@@ -174,8 +178,12 @@ class Steps:
         default for the collective under way.
         """
         n, timespec = self.world_size, self.timespec_address
+        began_ns = time.perf_counter_ns()
+        # of a bucket what counts is when it was published, of a collective when it was called
+        noted_at = self._began_at if base == self._base else layout.FLAG_TIME
         late = kernels.wait_step(base, n, 0, step, timespec)
         if late == n:
+            self._blame(began_ns, base, noted_at)
             return
 
         def look() -> list[int]:
@@ -183,6 +191,22 @@ class Steps:
             return [r for r in range(first, n) if not kernels.has_arrived(base, r, step)]
 
         self.wait_with_care(look, activity or self.activity)
+        self._blame(began_ns, base, noted_at)
+
+    @property
+    def _began_at(self) -> int:
+        """Where in a control block the time is noted at which the collective under way began."""
+        return layout.FINGERPRINT + (self._number & 1) * 64 + layout.FINGERPRINT_TIME
+
+    def _blame(self, since_ns: int, base: int, noted_at: int) -> None:
+        """Have the account know who was waited for: the last that came, until it came."""
+        now_ns = time.perf_counter_ns()
+        if now_ns - since_ns < _WORTH_BLAME_NS:
+            return
+        rank, came_ns = kernels.latest(base, self.world_size, noted_at)
+        waited_ns = min(came_ns, now_ns) - since_ns
+        if rank != self.rank and waited_ns > 0:
+            account.blame(self._ranks[rank], waited_ns)
 
     def wait_with_care(
         self, look: Callable[[], list[int]], activity: str, warn_s: float | None = None

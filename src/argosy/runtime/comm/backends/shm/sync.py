@@ -10,7 +10,7 @@ Spinning alone made a training step 2.3 times slower as soon as a third process 
 the three stages.
 """
 
-# mypy: disable-error-code="untyped-decorator,no-any-return,no-untyped-call,call-arg"
+# mypy: disable-error-code="untyped-decorator,no-any-return,no-untyped-call,call-arg,call-overload"
 from __future__ import annotations
 
 import platform
@@ -31,6 +31,8 @@ _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 # Resolved by name when the compiled code is loaded, so it can be cached; ctypes pointers could not.
 _sched_yield = types.ExternalFunction("sched_yield", types.int32())
 _sched_getcpu = types.ExternalFunction("sched_getcpu", types.int32())
+# takes an address where the C library wants a pointer
+_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.int64))
 _syscall = types.ExternalFunction("syscall", types.int64(*[types.int64] * 7))
 
 # A relaxed turn takes some 40 ns on x86: 1000 of them are longer than a small collective and far
@@ -38,7 +40,8 @@ _syscall = types.ExternalFunction("syscall", types.int64(*[types.int64] * 7))
 SPINS = 1000
 YIELDS = 50
 _GLANCE = 50  # the turn in which a waiter looks on which core the awaited rank was
-_CPU = layout.FLAG_CPU
+_CPU, _TIME = layout.FLAG_CPU, layout.FLAG_TIME
+_MONOTONIC = 1
 
 # What tells the core that it is in a spin loop, so that its sibling thread gets the execution
 # units: LLVM's name of the instruction and its operands. (Inline assembly would need LLVM's
@@ -131,9 +134,16 @@ def load_flag(flag: int) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
+def note_time(address: int) -> None:
+    """Write what time it is at ``address``: seconds, nanoseconds of the monotonic clock."""
+    _clock_gettime(_MONOTONIC, address)
+
+
+@numba.njit(nogil=True, cache=True)
 def publish(flag: int, sleepers: int, value: int) -> None:
     """Set ``flag`` and wake whoever sleeps on it."""
     store(flag + _CPU, _sched_getcpu())
+    note_time(flag + _TIME)
     store(flag, value)
     if load(sleepers) > 0:
         _syscall(_FUTEX, flag, _FUTEX_WAKE, 0x7FFFFFFF, 0, 0, 0)

@@ -1,0 +1,76 @@
+"""The pace of processes over the last seconds, from their rings."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argosy.runtime.observe.ring import STEPS, RingReader
+from argosy.runtime.observe.summary import Pace, pace
+
+_WINDOW_S = 10.0
+
+
+class Paces:
+    """Of the processes called ``labels``, by their rings. ``keep`` is given all new steps."""
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        readers: Sequence[RingReader],
+        keep: Callable[[str, npt.NDArray[Any]], None] | None = None,
+    ) -> None:
+        self._rings = dict(zip(labels, readers, strict=True))
+        self._windows = {label: _Window() for label in labels}
+        self._keep = keep
+
+    def read(self) -> list[Pace]:
+        """What is known now."""
+        found = []
+        for label, reader in self._rings.items():
+            steps = reader.new_steps()
+            if len(steps) and self._keep is not None:
+                self._keep(label, steps)
+            window = self._windows[label]
+            window.add(steps)
+            recent = window.recent(time.perf_counter_ns())
+            found.append(pace(label, reader.rank, recent, reader.long_wait(), window.num_steps))
+        return found
+
+    def pids(self) -> dict[str, int]:
+        """The processes that have come."""
+        found = {label: reader.pid for label, reader in self._rings.items()}
+        return {label: pid for label, pid in found.items() if pid}
+
+
+class _Window:
+    """The last steps of a process, as they were read."""
+
+    def __init__(self) -> None:
+        self._parts: deque[npt.NDArray[Any]] = deque()
+        self.num_steps = 0
+
+    def add(self, steps: npt.NDArray[Any]) -> None:
+        if len(steps):
+            self._parts.append(steps)
+            self.num_steps = int(steps["number"][-1])
+
+    def recent(self, now_ns: int) -> npt.NDArray[Any]:
+        """The steps that have ended within the last seconds."""
+        since = now_ns - int(_WINDOW_S * 1e9)
+        while self._parts and _ended(self._parts[0][-1]) < since:
+            self._parts.popleft()
+        if not self._parts:
+            return np.empty(0, STEPS)
+        steps = np.concatenate(list(self._parts))
+        recent: npt.NDArray[Any] = steps[steps["began"] + steps["wall"] >= since]
+        return recent
+
+
+def _ended(step: Any) -> int:
+    return int(step["began"] + step["wall"])
