@@ -15,7 +15,7 @@ USAGE ?= $(SHARED)/api_usage_wide.tsv
 FOLDERS ?=
 
 .PHONY: demo test faults torch_backend clusters check bench conformance oracles scripts names
-.PHONY: packages nightly manifests clean
+.PHONY: packages nightly manifests browser clean
 
 # argosy, then argosy-paddle, by which `import paddle` is argosy: at once, pip would look for the
 # argosy that the second needs in its index
@@ -64,6 +64,11 @@ clusters: $(INSTALLED)
 MANIFESTS_PYTHON ?= $(BIN)/python
 manifests: $(INSTALLED)
 	$(MANIFESTS_PYTHON) tests/manifests/check.py $(CRDS)
+
+# the report of a run in a real browser: Debian's chromium, which is installed if it is not there
+browser: $(INSTALLED)
+	command -v chromium > /dev/null || apt-get install -y -qq chromium
+	$(BIN)/python -m pytest -p no:cacheprovider tests/browser
 
 check: $(INSTALLED)
 	$(BIN)/ruff check src tests benchmarks examples packages

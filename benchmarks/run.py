@@ -31,7 +31,7 @@ KEPT = HERE / "figures.json"
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 # in the order of the page
 NAMES = (
-    "collectives", "torch_backend", "data_parallel", "fleet", "ps", "startup", "eager",
+    "collectives", "torch_backend", "data_parallel", "fleet", "ps", "account", "startup", "eager",
     "static", "jit", "inference",
 )  # fmt: skip
 TAKE_PADDLE = frozenset({"ps", "startup", "eager", "static"})

@@ -18,7 +18,8 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
 FIRST, SEVERAL, LAST = "architecture", "multiprocess", "faults"
-APART = ("clusters", "packaging")  # have targets of their own, and need a package index
+# have targets of their own, and need a package index or Debian's packages
+APART = ("clusters", "packaging", "browser")
 
 
 def pytest(folders: list[str], options: list[str]) -> list[str]:

@@ -21,7 +21,7 @@ from argosy.foundation.files import replacing
 from argosy.runtime.observe.run_folder import read_events, read_facts, read_raw
 from argosy.runtime.observe.summary import COMPUTE, PARTS
 
-_BINS = 400
+_BINS, _STEPS_OF_BIN = 400, 8  # at most; so many steps in one, or rates are those of chance
 _SLOWEST = 12
 NAME = "report.html"
 
@@ -75,8 +75,9 @@ def _series(rows: npt.NDArray[Any], began_s: float) -> dict[str, Any]:
         return {"at_s": [], "steps_per_s": [], "loss": []}
     ends = (rows["began"] + rows["wall"]) / 1e9 - began_s
     first = float(rows["began"][0]) / 1e9 - began_s
-    span = max(float(ends[-1]) - first, 1e-9) / min(_BINS, len(rows))
-    number = np.minimum(((ends - first) / span).astype(np.int64), min(_BINS, len(rows)) - 1)
+    bins = max(1, min(_BINS, len(rows) // _STEPS_OF_BIN))
+    span = max(float(ends[-1]) - first, 1e-9) / bins
+    number = np.minimum(((ends - first) / span).astype(np.int64), bins - 1)
     count = np.bincount(number)
     told = ~np.isnan(rows["loss"])
     num_told = np.bincount(number[told], minlength=len(count))
