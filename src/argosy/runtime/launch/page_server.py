@@ -42,17 +42,8 @@ class PageServer:
     """
 
     def __init__(self, folder: Path, paces: Callable[[], Sequence[Pace]]) -> None:
-        token = secrets.token_urlsafe(16)
-
-        class Handler(_Handler):
-            pass
-
-        Handler.token, Handler.folder, Handler.paces = token, folder, staticmethod(paces)
-        self._server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
-        self._server.daemon_threads = True
-        port = self._server.server_address[1]
-        Handler.hosts = (f"{LOOPBACK}:{port}", f"localhost:{port}")
-        self.address = f"http://{LOOPBACK}:{port}/{token}/"
+        self._server = _Server(folder, paces)
+        self.address = f"http://{self._server.hosts[0]}/{self._server.token}/"
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="argosy-page", daemon=True
         )
@@ -64,39 +55,50 @@ class PageServer:
         self._server.server_close()
 
 
+class _Server(ThreadingHTTPServer):
+    """What its requests are answered from."""
+
+    daemon_threads = True
+
+    def __init__(self, folder: Path, paces: Callable[[], Sequence[Pace]]) -> None:
+        super().__init__((LOOPBACK, 0), _Handler)
+        self.folder, self.paces = folder, paces
+        self.token = secrets.token_urlsafe(16)
+        port = self.server_address[1]
+        self.hosts = (f"{LOOPBACK}:{port}", f"localhost:{port}")
+
+
 class _Handler(BaseHTTPRequestHandler):
     """One request."""
 
-    token: str
-    folder: Path
-    hosts: tuple[str, ...]
-    paces: Any
+    server: _Server
     timeout = _IDLE_S
 
     def do_GET(self) -> None:
-        if self.headers.get("Host", "") not in self.hosts or not self._is_own_origin():
+        here = self.server
+        if self.headers.get("Host", "") not in here.hosts or not self._is_own_origin():
             self._answer(403, "text/plain", b"this page is for 127.0.0.1 alone\n")
             return
         token, _, name = self.path.removeprefix("/").partition("/")
-        if not hmac.compare_digest(token.encode(), self.token.encode()):
+        if not hmac.compare_digest(token.encode(), here.token.encode()):
             self._answer(404, "text/plain", b"not found\n")
             return
         if name == "metrics":
-            text = metrics.openmetrics(self.paces())
+            text = metrics.openmetrics(here.paces())
             self._answer(200, metrics.CONTENT_TYPE, text.encode())
         elif name in ("", "data"):
-            data = report.data_of(self.folder)
+            data = report.data_of(here.folder)
             if name:
                 self._answer(200, "application/json", json.dumps(data, allow_nan=False).encode())
             else:
-                text = report.page(data, feed=f"/{self.token}/data")
+                text = report.page(data, feed=f"/{here.token}/data")
                 self._answer(200, "text/html; charset=utf-8", text.encode())
         else:
             self._answer(404, "text/plain", b"not found\n")
 
     def _is_own_origin(self) -> bool:
         origin = self.headers.get("Origin")
-        return origin is None or origin.removeprefix("http://") in self.hosts
+        return origin is None or origin.removeprefix("http://") in self.server.hosts
 
     def _answer(self, code: int, kind: str, body: bytes) -> None:
         self.send_response(code)

@@ -69,7 +69,7 @@ def panel(paces: Sequence[Pace], now_ns: int) -> Any:
     if said:
         rows.append(Text(said, style="bold"))
     share = efficiency(paces)
-    limit = "" if math.isnan(share) else f"{share:.0%} of a step that waits for nothing"
+    limit = "" if math.isnan(share) else f"{share:.0%} of the speed of a step without waits"
     title = line(paces, now_ns).partition(";")[0]
     return Panel(Group(*rows), title=Text(title), subtitle=Text(limit))
 
