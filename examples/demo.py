@@ -1,21 +1,31 @@
-"""``make demo``: train a classifier of drawn digits in two processes, and compare speeds.
+"""``make demo``: train a classifier of drawn digits in two processes, kill one of them, see that
+nothing is lost, and compare speeds.
 
-Two processes train one model with ``paddle.DataParallel``: each sees half of the data, gradients
-are averaged during backward. Then the same training step is timed in one process, with torch's
-DistributedDataParallel and with argosy, in turns.
+``fleetrun`` starts two processes that train one model with ``paddle.DataParallel``: each sees half
+of the data, gradients are averaged during backward. On the way this program kills one, as a
+machine would. The launcher shows what happened, starts the job again, and it goes on from its last
+checkpoint. Then a training step is timed in one process, with torch's DistributedDataParallel and
+with argosy, in turns. In the end there is a report of the run.
 """
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import itertools
+import os
+import signal
 import statistics
+import subprocess
+import sys
+import tempfile
+import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import digits
@@ -23,11 +33,14 @@ import paddle
 import paddle.distributed as dist
 import paddle.nn.functional as F
 from paddle import nn
+from paddle.distributed import fleet
 
 NUM_PROCESSES = 2
 BATCH = 64  # per process
-EPOCHS = 5
+EPOCHS = 6
+SAVE_EVERY = 50  # steps
 SIZES = [digits.SIZE**2, 1024, 1024, 10]
+VICTIM = 1  # the rank that is killed
 
 
 def make_model() -> nn.Layer:
@@ -37,37 +50,32 @@ def make_model() -> nn.Layer:
     return nn.Sequential(*layers[:-1])
 
 
-def train(console: Console | None) -> nn.Layer:
-    """Train on this rank's share of the data; the rank that has a console shows progress."""
-    data = paddle.io.TensorDataset([paddle.to_tensor(a) for a in digits.make(16000, seed=1)])
+def train(data: tuple[np.ndarray, np.ndarray], checkpoints: str) -> tuple[nn.Layer, int | None]:
+    """Train on this rank's share of the data, from the last checkpoint on if there is one; returns
+    the model, and the step from which it went on.
+    """
+    dataset = paddle.io.TensorDataset([paddle.to_tensor(array) for array in data])
     sampler = paddle.io.DistributedBatchSampler(
-        data, batch_size=BATCH, shuffle=True, drop_last=True
+        dataset, batch_size=BATCH, shuffle=True, drop_last=True
     )
-    loader = paddle.io.DataLoader(data, batch_sampler=sampler)
+    loader = paddle.io.DataLoader(dataset, batch_sampler=sampler)
     model = paddle.DataParallel(make_model())
     schedule = paddle.optimizer.lr.CosineAnnealingDecay(
         learning_rate=1e-3, T_max=EPOCHS * len(loader)
     )
     optimizer = paddle.optimizer.AdamW(schedule, parameters=model.parameters(), weight_decay=0.05)
-    columns = [
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeElapsedColumn(),
-    ]
-    with Progress(*columns, console=console, disable=console is None) as progress:
-        task = progress.add_task("starting", total=EPOCHS * len(loader))
-        for epoch in range(EPOCHS):
-            for picture, label in loader:
-                loss = F.cross_entropy(model(picture), label)
-                loss.backward()
-                optimizer.step()
-                optimizer.clear_grad()
-                schedule.step()
-                progress.update(
-                    task, advance=1, description=f"epoch {epoch + 1}  loss {float(loss):.3f}"
-                )
-    return model
+    run = fleet.auto_checkpoint(
+        checkpoints, SAVE_EVERY, model=model, optimizer=optimizer, loader=loader
+    )
+    for _ in run.epochs(EPOCHS):
+        for picture, label in run.batches():
+            loss = F.cross_entropy(model(picture), label)
+            fleet.log(run.num_steps, loss=loss)
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            schedule.step()
+    return model, run.resumed_from
 
 
 def predict(model: nn.Layer, pictures: np.ndarray) -> np.ndarray:
@@ -153,20 +161,22 @@ def compare(rounds: int = 15, steps: int = 6) -> dict[str, float]:
     }
 
 
-def worker() -> None:
-    dist.init_parallel_env()
+def work(folder: Path) -> None:
+    """What each process does; ``folder`` has the data and gets the checkpoints."""
+    fleet.init(is_collective=True)
     torch.set_num_threads(1)
     paddle.seed(7)
-    console = Console() if dist.get_rank() == 0 else None
-    start = time.perf_counter()
-    model = train(console)
-    seconds = time.perf_counter() - start
+    (folder / f"pid.{dist.get_rank()}").write_text(str(os.getpid()))
+    with np.load(folder / "digits.npz") as data:
+        model, resumed_from = train((data["pictures"], data["labels"]), str(folder / "checkpoints"))
     speeds = compare()
-    if console is not None:
-        show(console, model, seconds, speeds)
+    if dist.get_rank() == 0:
+        show(Console(), model, resumed_from, speeds)
 
 
-def show(console: Console, model: nn.Layer, seconds: float, speeds: dict[str, float]) -> None:
+def show(
+    console: Console, model: nn.Layer, resumed_from: int | None, speeds: dict[str, float]
+) -> None:
     pictures, labels = digits.make(2000, seed=2)
     predictions = predict(model, pictures)
     right, wrong = np.flatnonzero(predictions == labels), np.flatnonzero(predictions != labels)
@@ -187,20 +197,54 @@ def show(console: Console, model: nn.Layer, seconds: float, speeds: dict[str, fl
         table.add_row(name, f"{speed:,.0f}", f"{speed / speeds['one process']:.2f}x")
     console.print(table)
     accuracy = float(np.mean(predictions == labels))
+    went_on = "" if resumed_from is None else f", from step {resumed_from} after the kill"
     console.print(
-        f"{NUM_PROCESSES} processes trained {seconds:.1f} s; accuracy [bold "
-        f"green]{accuracy:.1%}[/] on {len(labels)} unseen digits"
+        f"{NUM_PROCESSES} processes trained{went_on}; accuracy [bold green]{accuracy:.1%}[/] on "
+        f"{len(labels)} unseen digits"
     )
 
 
-def main() -> None:
-    console = Console()
-    console.print(
+class Killer(threading.Thread):
+    """Kills a rank when there are two checkpoints."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(name="killer", daemon=True)
+        self._folder = folder
+        self.is_over = threading.Event()
+
+    def run(self) -> None:
+        while not self.is_over.wait(0.05):
+            with contextlib.suppress(OSError):
+                if len(list((self._folder / "checkpoints").glob("*"))) >= 2:
+                    pid = int((self._folder / f"pid.{VICTIM}").read_text())
+                    print(f"demo: now rank {VICTIM} (pid {pid}) is killed", file=sys.stderr)
+                    os.kill(pid, signal.SIGKILL)
+                    return
+
+
+def main() -> int:
+    Console().print(
         f"[bold]argosy[/] (paddle {paddle.__version__}): {EPOCHS} epochs of drawn digits in "
-        f"{NUM_PROCESSES} processes on the CPU"
+        f"{NUM_PROCESSES} processes on the CPU; one of them is killed on the way"
     )
-    dist.spawn(worker, nprocs=NUM_PROCESSES)
+    with tempfile.TemporaryDirectory(prefix="argosy-demo-") as name:
+        folder = Path(name)
+        pictures, labels = digits.make(16000, seed=1)
+        np.savez(folder / "digits.npz", pictures=pictures, labels=labels)
+        killer = Killer(folder)
+        killer.start()
+        command = [sys.executable, "-m", "argosy", "launch", "--max_restart", "1"]
+        try:
+            return subprocess.call(
+                [*command, "--nproc_per_node", str(NUM_PROCESSES), __file__, "--work", name]
+            )
+        finally:
+            killer.is_over.set()
+            killer.join()
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--work"]:
+        work(Path(sys.argv[2]))
+    else:
+        sys.exit(main())

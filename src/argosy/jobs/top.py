@@ -38,13 +38,17 @@ def watch(name: str, only_once: bool) -> int:
     with _Drawing(is_live) as draw:
         while True:
             time.sleep(_LOOK_S)
-            now = paces.read()
-            draw(now)
+            draw(paces.read())
             if only_once:
                 return 0
-            if jobs.started_at(found.pid) != found.facts["launcher"]["started"]:
-                print("the job has ended")
-                return 0
+            now = jobs.find(str(found.folder))
+            if not now.pid:
+                break
+            if now.facts["round"] != found.facts["round"]:  # it was started again
+                paces = Paces(now.labels, now.readers())
+            found = now
+    print("the job has ended")
+    return 0
 
 
 class _Drawing:

@@ -62,6 +62,7 @@ class RunFolder:
             self._number_by_label.setdefault(label, len(self._number_by_label))
         self._facts["processes"] = [{"label": label} for label in self._number_by_label]
         self._facts["running"] = list(labels)
+        self._facts["round"] = self._facts.get("round", 0) + 1
         self._facts["account_fd"] = account_fd
         _write(self.path / _FACTS, self._facts)
 
