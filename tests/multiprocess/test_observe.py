@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from argosy.runtime.observe.run_folder import read_events, runs_in
+from argosy.runtime.observe.run_folder import RAW, read_events, runs_in
 from argosy.runtime.observe.summary import PARTS
 from support.launcher import Launcher, script, until
 
@@ -182,3 +185,33 @@ def test_a_script_that_is_none_of_ours_leaves_no_run(tmp_path):
     finally:
         launcher.close()
     assert not runs_in(tmp_path / "log")
+
+
+def test_a_killed_launcher_loses_no_step(tmp_path, job):
+    launcher = job("backward", steps=range(1000), sleep_s=0.01, num_steps=1000)
+    until(lambda: runs_in(tmp_path / "log") and _has_steps(tmp_path), "steps")
+    launcher.signal(signal.SIGKILL)
+    launcher.wait()
+    run = run_of(tmp_path)
+    kept = (run / "steps.raw").stat().st_size // RAW.itemsize
+    command = [sys.executable, "-m", "argosy", "report", str(tmp_path / "log")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == str(run / "report.html")
+    assert (run / "report.html").is_file()
+    assert pq.read_metadata(run / "steps.parquet").num_rows == kept
+    assert not (run / "steps.raw").exists()
+
+
+def test_the_page_shows_a_running_job_and_goes_with_it(tmp_path, job):
+    launcher = job("backward", range(1000), 0.01, 1000, "--page")
+    said = until(lambda: re.search(r"page is (http://\S+)", launcher.stderr), "the address")
+    until(lambda: _has_steps(tmp_path), "steps")
+    with urllib.request.urlopen(said.group(1) + "data", timeout=10) as answer:
+        data = json.load(answer)
+    assert data["is_running"]
+    assert [process["label"] for process in data["processes"]] == ["rank 0", "rank 1"]
+    assert data["processes"][0]["num_steps"] > 0
+    launcher.signal(signal.SIGTERM)
+    launcher.wait()
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(said.group(1), timeout=10)
