@@ -17,7 +17,9 @@ import torch.distributed as dist
 
 from argosy._release import VERSION
 from argosy.foundation import env
+from argosy.foundation.endpoints import is_loopback, parse
 from argosy.foundation.errors import ConfigError
+from argosy.runtime.comm import token
 from argosy.runtime.comm.meeting import MEETING
 from argosy.runtime.launch import environments
 from argosy.runtime.launch.environments import Placement, paddle
@@ -58,10 +60,13 @@ def _rank(environment: Mapping[str, str]) -> str:
         told = paddle.detect(environment)
         if told is None or not told.is_several or environments.look(environment) is None:
             return "one process by itself"
+        _check_token(told.master, environment)
         number = "a server" if told.role == "server" else f"rank {told.rank}"
         return f"{number} of {told.world_size}, by Paddle's own variables"
     variables = environments.variables_of(placement)
     meeting = variables[MEETING]
+    if not placement.is_one_host:
+        _check_token(placement.agent or placement.master, environment)
     return (
         f"rank {placement.rank} of {placement.world_size}, by {placement.launcher}; "
         f"the ranks meet {_ways(meeting)}"
@@ -79,17 +84,29 @@ def _ways(meeting: str) -> str:
 
 
 def _host(environment: Mapping[str, str]) -> str:
-    is_rank = paddle.detect(environment) is not None
+    is_rank = environments.is_of_paddle(environment)
     placement = None if is_rank else environments.as_host(environment)
     if placement is None or not placement.is_several:
         count = None if placement is None else placement.processes_per_host
         return "this host by itself" + ("" if count is None else f", with {count} processes")
     most = "" if placement.most_hosts is None else f" to {placement.most_hosts}"
     which = "" if placement.this_host is None else f"host {placement.this_host} "
+    is_open = not _has_token(environment) and not is_loopback(parse(placement.master).host)
+    secret = f"; {token.TOKEN} is not set: the first one makes it, the others need it"
     return (
         f"{which}of {placement.num_hosts}{most}, by {placement.launcher}; the hosts meet at "
-        f"{placement.master}"
+        f"{placement.master}{secret if is_open else ''}"
     )
+
+
+def _check_token(where: str, environment: Mapping[str, str]) -> None:
+    """ConfigError if ranks cannot meet at ``where`` without a secret that they do not have."""
+    if where:
+        token.check(parse(where), _has_token(environment))
+
+
+def _has_token(environment: Mapping[str, str]) -> bool:
+    return any(environment.get(name) for name in (token.TOKEN, token.TOKEN_FILE))
 
 
 def _place(placement: Placement) -> str:
@@ -131,10 +148,9 @@ def _machine() -> Iterator[str]:
 def main() -> int:
     """Print the report; 2 if a script that was started here would be refused."""
     environment = env.everything()
-    for line in (*_machine(), *report(environment)):
-        print(line)
+    print("\n".join([*_machine(), *report(environment)]))
     try:
-        environments.as_rank(environment)
+        _rank(environment)
     except ConfigError:
         return _WRONG
     return 0

@@ -10,6 +10,7 @@ import sys
 import time
 
 NUM_SAMPLES, BATCH, EPOCHS = 48, 4, 2
+COMPANY_S = 120
 
 
 def note(folder, name, **what):
@@ -66,8 +67,9 @@ def loop(folder, number, world, model, optimizer, config):
             done = {"step": run.num_steps, "epoch": epoch, "samples": numbers.tolist()}
             note(folder, name, **done, loss=float(loss))
             time.sleep(config.get("pause_s", 0))
-            while world == 1 and run.num_steps >= config.get("alone_until", EPOCHS * NUM_SAMPLES):
-                time.sleep(0.1)  # until it is ended, to go on with more
+            if world == 1 and run.num_steps >= config.get("alone_until", EPOCHS * NUM_SAMPLES):
+                time.sleep(COMPANY_S)  # it is ended before, to go on with more
+                raise RuntimeError(f"nobody joined within {COMPANY_S} s")
     state = {key: value.numpy() for key, value in model.state_dict().items()}
     if number == 0:
         np.savez(os.path.join(folder, "final.npz"), **state)

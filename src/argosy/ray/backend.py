@@ -41,6 +41,10 @@ class FleetBackend(Backend):  # type: ignore[misc]
             ]
         )
 
+    def on_shutdown(self, worker_group: Any, backend_config: FleetConfig) -> None:
+        if self._job is not None:
+            self._job.replace_lost()
+
 
 @dataclass
 class FleetConfig(BackendConfig):  # type: ignore[misc]

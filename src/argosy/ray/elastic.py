@@ -7,7 +7,9 @@ So nodes are asked here whether they are there, and what servers occupy does not
 
 from __future__ import annotations
 
+import pickle
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
 import ray
@@ -23,6 +25,7 @@ from argosy.ray.private import (
 from argosy.ray.request import num_fitting, room
 
 _AGAIN_S = 0.5
+_CARRIED_BYTES = 10_000_000  # it goes to each worker by itself
 
 
 class FleetTraining(DataParallelTrainer):  # type: ignore[misc]
@@ -35,9 +38,25 @@ class FleetTraining(DataParallelTrainer):  # type: ignore[misc]
         self._servers = servers
 
     def _initialize_and_run_controller(self, **arguments: Any) -> Any:
+        carried = Carried(ray.cloudpickle.dumps(arguments["train_fn_ref"].get()))
+        if len(carried.function) <= _CARRIED_BYTES:
+            arguments["train_fn_ref"] = carried
         if self.scaling_config.elasticity_enabled:
             arguments["scaling_policy"] = _Room(self.scaling_config, self._servers)
         return super()._initialize_and_run_controller(**arguments)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """The function that workers run, in place of Ray's reference to it in the object store. A node
+    that has read it there is asked for it by the next workers, also while Ray does not know that it
+    is dead; each time that takes Ray ten seconds.
+    """
+
+    function: bytes = field(repr=False)
+
+    def get(self) -> Any:
+        return pickle.loads(self.function)  # of the trainer's own, as Ray's would be
 
 
 class _Room(ElasticScalingPolicy):  # type: ignore[misc]

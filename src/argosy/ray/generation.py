@@ -12,7 +12,7 @@ empty tables, which ``fleet.auto_checkpoint`` fills from the newest checkpoint.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,8 @@ class FleetJob:
         self._config = config
         self._servers = list(config.servers)
         self._raylets: list[str] = []  # of the nodes on which servers were last
+        # by number of the server that is lost: what it was asked, and itself
+        self._substitutes: dict[int, tuple[Any, Any]] = {}
         self._now: _Generation | None = None
 
     def begin(self, found: Sequence[Found]) -> Start:
@@ -96,6 +98,12 @@ class FleetJob:
         return Start(
             tuple(variables), now.number, tuple(self._servers), now.places, now.certificates
         )
+
+    def replace_lost(self) -> None:
+        """The workers have ended, perhaps because a server is lost: have another started while
+        Ray starts workers again. It is waited for when they are there.
+        """
+        self._replace(range(len(self._servers)))
 
     def close(self) -> None:
         now, self._now = self._now, None
@@ -166,6 +174,9 @@ class FleetJob:
         waiting = {number: {_asked(s): s} for number, s in enumerate(self._servers)}
         places: dict[int, Place] = {}
         while waiting:
+            self._replace(waiting)
+            for number in waiting.keys() & self._substitutes.keys():
+                waiting[number].update([self._substitutes[number]])
             asked = [answer for candidates in waiting.values() for answer in candidates]
             answered, _ = ray.wait(asked, timeout=_LOOK_S)
             for answer in answered:
@@ -183,17 +194,26 @@ class FleetJob:
                     "  Add nodes, or ask for less with resources_per_server; then start the job "
                     "again: it goes on from its newest checkpoint."
                 )
-            for number in [n for n in waiting if len(waiting[n]) == 1 and self._is_lost(n)]:
-                log.warning("argosy: the node of server %d is lost; another is started", number)
-                away = nodes.elsewhere(nodes.silent(nodes.raylets()))
-                another = substitute(self._config.wanted, away)
-                waiting[number][_asked(another)] = another
+        self._substitutes.clear()
         found = tuple(place for _, place in sorted(places.items()))
         self._raylets = [place.raylet for place in found]
         return found
 
+    def _replace(self, numbers: Iterable[int]) -> None:
+        """Have another started in place of each of these servers whose node is lost."""
+        for number in numbers:
+            if number not in self._substitutes and self._is_lost(number):
+                log.warning("argosy: the node of server %d is lost; another is started", number)
+                away = nodes.elsewhere(nodes.silent(nodes.raylets()))
+                another = substitute(self._config.wanted, away)
+                self._substitutes[number] = _asked(another), another
+
     def _is_lost(self, number: int) -> bool:
-        """Whether the node on which a server was is no more."""
+        """Whether the node on which a server was is no more; then it stays lost, also if somebody
+        else gets the port of its raylet.
+        """
+        if number in self._substitutes:
+            return True
         return bool(self._raylets) and is_refused(parse(self._raylets[number]))
 
 

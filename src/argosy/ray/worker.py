@@ -21,7 +21,8 @@ from argosy.runtime.launch.planners.environment import NOT_FOR_CHILDREN
 from argosy.runtime.launch.servers import tls as ps_tls
 from argosy.runtime.ps.server.port import keep
 
-_LOOK_S = 1.0
+_LOOK_S = 0.5
+_ANSWER_S = 0.25  # after which the raylet of a server is asked as well
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def _check() -> None:
     # here, not in ``attended``: what that returns comes from the script, with all that it refers to
     given = _here.attendance
     asked = [server.problem.remote(given.generation) for server in given.servers]
-    answered, _ = ray.wait(asked, num_returns=len(asked), timeout=_LOOK_S)
+    answered, _ = ray.wait(asked, num_returns=len(asked), timeout=_ANSWER_S)
     for number, answer in enumerate(asked):
         problem = ""
         try:

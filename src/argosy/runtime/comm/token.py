@@ -33,7 +33,16 @@ def token_for(where: Endpoint, nonce: str = "") -> str:
     token = given()
     if token and not nonce:
         return token
-    if not token and not is_loopback(where.host):
+    check(where, bool(token))
+    # one secret per meeting point, so that processes of different jobs turn each other away
+    return hmac.new(
+        (token or _own_secret()).encode(), f"meeting at {where}{nonce}".encode(), hashlib.sha256
+    ).hexdigest()
+
+
+def check(where: Endpoint, is_given: bool) -> None:
+    """ConfigError if ``where`` is open to others and no token is given."""
+    if not is_given and not is_loopback(where.host):
         raise ConfigError(
             f"{where} can be reached from other hosts, so the processes that meet there need a "
             f"secret, and neither {TOKEN} nor "
@@ -42,10 +51,6 @@ def token_for(where: Endpoint, nonce: str = "") -> str:
             f"host, or {TOKEN_FILE} to a file "
             "that holds it (chmod 600)."
         )
-    # one secret per meeting point, so that processes of different jobs turn each other away
-    return hmac.new(
-        (token or _own_secret()).encode(), f"meeting at {where}{nonce}".encode(), hashlib.sha256
-    ).hexdigest()
 
 
 def given(path: str = "") -> str:

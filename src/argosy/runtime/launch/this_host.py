@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from argosy.runtime.launch.environments import SIGNS, as_host, paddle, paddle_operator
+from argosy.runtime.launch.environments import SIGNS, as_host, is_of_paddle
 from argosy.runtime.launch.environments.placement import Placement
 
 # who names hosts on the command line needs nobody else's word for them
@@ -26,7 +26,7 @@ def of_surroundings(
         return {}
     if not any(environ.get(name) for name in _OTHERS):
         return {}
-    if paddle.detect(environ) is not None and paddle_operator.detect(environ) is None:
+    if is_of_paddle(environ):
         return {}  # a rank of ours, which starts a launcher
     placement = as_host(environ)
     if placement is None or placement.role:

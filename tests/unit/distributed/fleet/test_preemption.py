@@ -14,7 +14,9 @@ import torch
 import paddle
 import paddle.distributed.fleet as fleet
 from argosy.distributed.fleet.checkpoints.last_point import Board, LastPoint
+from argosy.distributed.fleet.servers.preemption import ServerWatch
 from argosy.foundation.preemption import requests
+from argosy.runtime.ps.server.tables import Tables
 
 SIGNALS = (signal.SIGUSR1, signal.SIGTERM)
 
@@ -267,3 +269,34 @@ def test_a_loop_that_was_left_is_asked_no_more(tmp_path):
             break
     assert [signal.getsignal(number) for number in SIGNALS] == [signal.SIG_DFL] * 2
     assert next(run.steps(10)) == 2
+
+
+# -- servers
+# --------------------------------------------------------------------------------------------------
+
+
+class Interrupted(Tables):
+    """A signal comes while the lock of the tables is held, in the thread that handles signals."""
+
+    number = 0
+
+    def _noted(self, change):
+        if self.number:
+            signal.raise_signal(self.number)
+        return super()._noted(change)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_server_that_is_asked_while_its_tables_are_locked_goes_on(tmp_path, number):
+    """A launcher passes the request on to whoever it has heard it from, so a second signal comes
+    soon after the first.
+    """
+    tables = Interrupted(tmp_path, 1, lambda *_: None)
+    watch = ServerWatch(tables)
+    watch.notes({"loop": True})
+    tables.number = number
+    assert "asked" not in tables.notes({})  # which is interrupted
+    tables.number = 0
+    assert watch.notes({})["notes"] == {"loop": True, "asked": True}
+    assert tables.notes({})["asked"]  # a server that is started again still knows

@@ -61,13 +61,15 @@ class ServerWatch(Watcher):
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._is_announced = False
+        self._is_asked = False
         self._left_at: int | None = None
         requests.watch(self, is_announced=False)
         self._take_in(tables.notes({}))
 
     def notes(self, body: dict[str, Any]) -> dict[str, Any]:
         """Answer the action of this name; in any thread."""
-        found = self._tables.notes(dict(body))
+        asked = {_ASKED: True} if self._is_asked else {}
+        found = self._tables.notes({**body, **asked})
         self._take_in(found)
         return {"notes": found}
 
@@ -85,8 +87,9 @@ class ServerWatch(Watcher):
         return self._is_announced
 
     def on_request(self, number: int) -> None:
-        # the main thread, where this runs, does nothing but wait, so it has no lock of the tables
-        self._tables.notes({_ASKED: True})
+        # The tables have a lock, which this thread may hold: another signal may come while it has
+        # it. So they hear of it with the workers' next look.
+        self._is_asked = True
 
     def end(self) -> None:
         """The workers have gone: go as they did."""

@@ -2,4 +2,4 @@
 
 from argosy.runtime.launch.environments.choice import CHOOSER, DETECTS, SIGNS, find, look
 from argosy.runtime.launch.environments.placement import Placement
-from argosy.runtime.launch.environments.views import as_host, as_rank, variables_of
+from argosy.runtime.launch.environments.views import as_host, as_rank, is_of_paddle, variables_of

@@ -77,6 +77,8 @@ def look(environment: Mapping[str, str]) -> Placement | None:
     ARGOSY_LAUNCHER names the only one to believe; 'none' is nobody.
     """
     placement = _choose(environment)
+    if placement is not None:
+        _check_number(placement, environment)
     if placement is None or not placement.is_several or placement.is_one_host:
         return placement
     if not placement.master and not placement.agent:
@@ -88,6 +90,19 @@ def look(environment: Mapping[str, str]) -> Placement | None:
             f"  them, or {CHOOSER}={NONE} if they are to run each by itself."
         )
     return placement
+
+
+def _check_number(placement: Placement, environment: Mapping[str, str]) -> None:
+    number, count = placement.rank, placement.world_size
+    what, many = "process the rank", "ranks"
+    if number is None:
+        number, count = placement.this_host, placement.most_hosts or placement.num_hosts
+        what, many = "host the number", "hosts"
+    if number is not None and count is not None and number >= count:
+        raise ConfigError(
+            f"{placement.launcher} gives this {what} {number}, but there are {count} {many}, from "
+            f"0 on.\n  {placement.shown(environment)}"
+        )
 
 
 def _choose(environment: Mapping[str, str]) -> Placement | None:

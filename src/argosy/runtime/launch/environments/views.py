@@ -14,21 +14,27 @@ from argosy.runtime.launch.environments.choice import CHOOSER, NONE, look
 from argosy.runtime.launch.environments.placement import Placement
 
 
+def is_of_paddle(environment: Mapping[str, str]) -> bool:
+    """Whether a launcher of Paddle, or of ours, has told this very process its place."""
+    return paddle.detect(environment) is not None and paddle_operator.detect(environment) is None
+
+
 def as_rank(environment: Mapping[str, str]) -> Placement | None:
     """The place of a process that is one rank of a job of several; None for one that is alone, and
     where Paddle's own variables have said it all.
     """
-    if paddle.detect(environment) is not None and paddle_operator.detect(environment) is None:
+    if is_of_paddle(environment):
         return None
     placement = look(environment)
-    if placement is None or placement.role:
+    if placement is None or (placement.role and placement.world_size is not None):
         return None
     per_host = placement.processes_per_host or 1
     if not placement.is_several and (placement.rank is not None or per_host == 1):
         return None
     if placement.rank is not None:
         return placement
-    if per_host > 1 or placement.this_host is None or placement.most_hosts is not None:
+    is_for_launchers = placement.role or per_host > 1 or placement.most_hosts is not None
+    if is_for_launchers or placement.this_host is None:
         raise ConfigError(
             f"{placement.launcher} describes a job in which each host runs a launcher, but this "
             f"process was started without one.\n  {placement.shown(environment)}\n"
@@ -48,11 +54,6 @@ def variables_of(placement: Placement) -> dict[str, str]:
     """What Paddle's launcher would have told a rank at this place."""
     assert placement.rank is not None
     assert placement.world_size is not None
-    if placement.rank >= placement.world_size:
-        raise ConfigError(
-            f"{placement.launcher} gives this process the rank {placement.rank}, but there are "
-            f"{placement.world_size} ranks, from 0 on ({', '.join(placement.variables)})"
-        )
     told = {
         "PADDLE_TRAINER_ID": placement.rank,
         "PADDLE_GLOBAL_RANK": placement.rank,

@@ -145,6 +145,23 @@ def test_several_processes_without_a_place_to_meet_are_an_error(environment):
     assert "MASTER_ADDR" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        (TORCHRUN | {"RANK": "2"}, "gives this process the rank 2, but there are 2 ranks"),
+        (
+            {"PET_NNODES": "2", "PET_NODE_RANK": "2"},
+            "gives this host the number 2, but there are 2 hosts",
+        ),
+    ],
+)
+def test_a_number_beyond_the_last_is_an_error_for_ranks_and_hosts(environment, words):
+    for view in (as_rank, as_host):
+        with pytest.raises(ConfigError, match=words) as caught:
+            view(environment)
+        assert find(environment).popitem()[1].shown(environment) in str(caught.value)
+
+
 # -- as a rank
 
 
@@ -176,7 +193,8 @@ def test_a_pod_that_is_one_process_is_a_rank():
 
 
 @pytest.mark.parametrize(
-    "environment", [TRAINER, PADDLE_JOB, TRAINER | {"PET_NNODES": "1"},
+    "environment", [TRAINER, PADDLE_JOB, PADDLE_JOB | {"PADDLE_TRAINER_NUM": "1"},
+                    TRAINER | {"PET_NNODES": "1"},
                     TRAINER | {"PET_NNODES": "1:4", "PET_NPROC_PER_NODE": "1"}]
 )  # fmt: skip
 def test_a_process_where_a_launcher_was_wanted_is_told_so(environment):
