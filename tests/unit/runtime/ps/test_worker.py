@@ -58,6 +58,12 @@ def train(worker, number, start=0, steps=STEPS):
     return losses
 
 
+def push(worker, ids, grads):
+    """A step in which only rows have gradients."""
+    worker.push("emb", ids, grads)
+    worker.end_step([torch.zeros(2, 2), torch.zeros(3)], RATE)
+
+
 def start(services, number, mode, num_workers, folder=None):
     endpoints = [f"127.0.0.1:{s.port}" for s in services]
     worker = Worker(lambda: Client(endpoints, number, TOKEN, 20.0), num_workers, mode, folder)
@@ -161,7 +167,7 @@ def test_prefetched_rows_are_taken_once(tmp_path):
         ids = np.arange(5)
         worker.prefetch("emb", ids)
         first = worker.pull("emb", ids)
-        worker.push("emb", ids, np.ones((5, 2), np.float32))
+        push(worker, ids, np.ones((5, 2), np.float32))
         worker.flush()
         assert (worker.pull("emb", ids) != first).all()
         worker.prefetch("emb", ids[:2])
@@ -172,7 +178,7 @@ def test_prefetched_rows_are_taken_once(tmp_path):
 def test_an_error_of_the_sender_reaches_the_worker(tmp_path):
     with job(tmp_path, joins=False) as (services, _):
         worker = start(services, 0, Mode("async"), 1)
-        worker.push("emb", np.arange(2), np.ones((2, 5), np.float32))
+        push(worker, np.arange(2), np.ones((2, 5), np.float32))
         with pytest.raises(TableError, match="of dimension 2"):
             worker.flush()
         worker.close()
@@ -282,16 +288,16 @@ def test_closing_drops_what_waits_to_be_sent(tmp_path, monkeypatch):
     with job(tmp_path, joins=False) as (services, _):
         worker = start(services, 0, Mode("async", queue_size=8), 1)
         sent, may_go = [], threading.Event()
-        push = worker._sender._client.push
+        step = worker._sender._client.step
 
         def slow(*args):
             sent.append(args[0])
             may_go.wait(20)
-            push(*args)
+            return step(*args)
 
-        monkeypatch.setattr(worker._sender._client, "push", slow)
+        monkeypatch.setattr(worker._sender._client, "step", slow)
         for _ in range(5):
-            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+            push(worker, np.arange(2), np.ones((2, 2), np.float32))
         while not sent:
             pass
         threading.Timer(0.1, may_go.set).start()
@@ -302,7 +308,7 @@ def test_closing_drops_what_waits_to_be_sent(tmp_path, monkeypatch):
 def test_a_worker_whose_last_push_fails_leaves_nothing_behind(tmp_path):
     with job(tmp_path, joins=False) as (services, _):
         worker = start(services, 0, Mode("async"), 1)
-        worker.push("emb", np.arange(2), np.ones((2, 5), np.float32))
+        push(worker, np.arange(2), np.ones((2, 5), np.float32))
         with pytest.raises(TableError, match="of dimension 2"):
             worker.stop()
         assert not [t for t in threading.enumerate() if t.name.startswith("argosy-ps")]
@@ -314,11 +320,11 @@ def test_a_push_that_waits_for_others_does_not_keep_a_worker_that_closes(tmp_pat
     with job(tmp_path, num_workers=2, bound=0, joins=False) as (services, _):
         worker = start(services, 0, Mode("async", queue_size=1), 2)
         for _ in range(2):  # one that waits for worker 1, and one behind it
-            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+            push(worker, np.arange(2), np.ones((2, 2), np.float32))
         worker.close()
         assert not [t for t in threading.enumerate() if t.name.startswith("argosy-ps")]
         with pytest.raises((ServerUnavailable, UsageError)):
-            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+            push(worker, np.arange(2), np.ones((2, 2), np.float32))
 
 
 def test_a_full_queue_does_not_keep_who_pushes_when_the_sender_fails(tmp_path, monkeypatch):
@@ -330,12 +336,12 @@ def test_a_full_queue_does_not_keep_who_pushes_when_the_sender_fails(tmp_path, m
             may_fail.wait(20)
             raise TableError("the table is full")
 
-        monkeypatch.setattr(worker._sender._client, "push", fails)
+        monkeypatch.setattr(worker._sender._client, "step", fails)
         for _ in range(2):
-            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+            push(worker, np.arange(2), np.ones((2, 2), np.float32))
         threading.Timer(0.2, may_fail.set).start()
         with pytest.raises(TableError, match="full"):
-            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+            push(worker, np.arange(2), np.ones((2, 2), np.float32))
         with pytest.raises(TableError, match="full"):
             worker.flush()
         worker.close()

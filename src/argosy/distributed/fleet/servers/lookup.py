@@ -82,7 +82,7 @@ class RowSource:
             values = worker.pull(self.spec.name, keys)
         else:
             values = worker.peek(self.spec.name, keys)
-        rows = torch.from_numpy(np.array(values, np.float32))
+        rows = torch.from_numpy(values)
         if trains:
             rows.requires_grad_()
             self._lookups.note(self.spec.name, keys, rows)

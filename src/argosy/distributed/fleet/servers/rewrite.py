@@ -86,7 +86,7 @@ def _pull(ids: list[torch.Tensor], table: str, dim: int, link: Link, is_test: bo
     worker = link.runtime.worker
     trains = torch.is_grad_enabled() and not is_test
     values = worker.pull(table, keys) if trains else worker.peek(table, keys)
-    rows = torch.from_numpy(np.array(values, np.float32))
+    rows = torch.from_numpy(values)
     if trains:
         rows.requires_grad_()
         link.fetch_ahead(table)

@@ -40,6 +40,15 @@ def gather(memory: Any, rows: Any, out: Any) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
+def scatter(out: Any, places: Any, values: Any) -> None:
+    """``out[places[i]]`` = ``values[i]``."""
+    for i in range(places.shape[0]):
+        row = out[places[i]]
+        for c in range(out.shape[1]):
+            row[c] = values[i, c]
+
+
+@numba.njit(nogil=True, cache=True)
 def merge(rows: Any, grads: Any, shows: Any, clicks: Any) -> Any:
     """Sum gradients, shows and clicks of equal rows; rows of -1 are left out. Returns the different
     rows in order of appearance and their sums.
