@@ -9,6 +9,7 @@ from argosy.foundation.errors import BadArgument, ServerUnavailable, TableError,
 from argosy.runtime.ps.tables.initial import Initial
 from argosy.runtime.ps.tables.rules import Rule
 from argosy.runtime.ps.tables.spec import SparseSpec
+from argosy.runtime.ps.worker import client as client_module
 from argosy.runtime.ps.worker import worker as worker_module
 from argosy.runtime.ps.worker.client import Client
 from argosy.runtime.ps.worker.placement import place_dense
@@ -147,6 +148,32 @@ def test_other_modes_learn(tmp_path, mode):
         "b": torch.from_numpy(np.array(dense[4:])),
     }
     assert loss(rows, after) < 0.8 * loss(first, model())
+
+
+@pytest.mark.parametrize("mode", [Mode("sync"), Mode("half_async"), Mode("geo"), Mode("async")])
+def test_a_step_is_one_exchange_with_each_server(tmp_path, monkeypatch, mode):
+    """Of all tables, dense ones included, beside the pull of rows that the worker has not."""
+    asked = []
+    send = client_module._Server.send
+
+    def counted(server, op, table, *rest):
+        if op != "act":
+            asked.append((op, table, server.endpoint))
+        send(server, op, table, *rest)
+
+    with job(tmp_path / "servers", num_servers=2, joins=False) as (services, _):
+        worker = start(services, 0, mode, 1, tmp_path / "own")
+        train(worker, 0, steps=1)
+        if worker._sender is not None:
+            worker._sender.flush()
+        monkeypatch.setattr(client_module._Server, "send", counted)
+        train(worker, 0, steps=1)  # with the same ids
+        if worker._sender is not None:
+            worker._sender.flush()
+        worker.close()
+        ends = [f"127.0.0.1:{s.port}" for s in services]
+        pulls = [] if mode.kind == "geo" else [("pull", "emb", end) for end in ends]
+        assert asked == pulls + [("step", ("emb", "dense"), end) for end in ends]
 
 
 def test_geo_exchanges_differences(tmp_path):

@@ -102,13 +102,9 @@ def _lookup(rows: torch.Tensor, positions: list[torch.Tensor]) -> list[torch.Ten
     """The rows at each of ``positions``; all in one go, so that their gradients are added up in one
     go too.
     """
-    dim = rows.shape[1]
     if rows.is_meta:
-        return [rows.new_empty((*p.shape, dim)) for p in positions]
-    found = torch.split(
-        rows_at(rows, torch.cat([p.reshape(-1) for p in positions])), [p.numel() for p in positions]
-    )
-    return [part.view(*p.shape, dim) for part, p in zip(found, positions, strict=True)]
+        return [rows.new_empty((*p.shape, rows.shape[1])) for p in positions]
+    return list(rows_at(rows, positions))
 
 
 _PULL = Op(PULL, _pull, test_attrs={"is_test": True})
