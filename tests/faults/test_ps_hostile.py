@@ -24,7 +24,20 @@ from support.seed import SEED
 
 IDS = pa.array([1, 2])
 ROWS = pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 6, pa.float32()), 3)
-HEADER = {"sequence": 1}
+FLAT = pa.array([1.0] * 4, pa.float32())
+
+
+def header(**push):
+    """What goes with a step that pushes to one table."""
+    return {"pushes": [{"sequence": 1, **push}]}
+
+
+def in_lists(*columns):
+    """Columns as a step has them."""
+    return [pa.ListArray.from_arrays([0, len(column)], column) for column in columns]
+
+
+STEP = in_lists(IDS, ROWS)
 
 
 @pytest.fixture(scope="module")
@@ -139,27 +152,35 @@ BAD_REQUESTS = {
     "ids are 32 bits": ("pull", [pa.array([1, 2], pa.int32())], {}),
     "ids are words": ("pull", [pa.array(["a", "b"])], {}),
     "ids with a null": ("pull", [pa.array([1, None], pa.int64())], {}),
-    "gradients are missing": ("push", [IDS], HEADER),
-    "gradients of another dimension": ("push", [IDS,
-    pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 4, pa.float32()), 2)], HEADER),
-    "gradients of 64 bits": ("push", [IDS, pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 6),
-    3)], HEADER),
-    "gradients in lists of any length": ("push", [IDS,
-    pa.array([[1.0, 2.0, 3.0], [1.0]], pa.list_(pa.float32()))], HEADER),
-    "a gradient is null": ("push",
-    [IDS, pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 5 + [None], pa.float32()), 3)],
-    HEADER),
-    "shows are words": ("push", [IDS, ROWS, pa.array(["a", "b"]), pa.array(["a", "b"])], HEADER),
-    "no sequence": ("push", [IDS, ROWS], {}),
-    "a sequence of -1": ("push", [IDS, ROWS], {"sequence": -1}),
-    "a sequence beyond 64 bits": ("push", [IDS, ROWS], {"sequence": 2**70}),
-    "a learning rate that is a word": ("push", [IDS, ROWS], {**HEADER, "learning_rate": "fast"}),
-    "a learning rate that is no number": ("push", [IDS, ROWS],
-    {**HEADER, "learning_rate": float("nan")}),
+    "a step without columns": ("step", None, header()),
+    "a step of two rows": ("step", [IDS, ROWS], header()),
+    "a step without lists": ("step", [IDS[:1], ROWS[:1]], header()),
+    "a step whose lists are null": ("step",
+    [pa.array([None], pa.list_(pa.int64())), in_lists(ROWS)[0]], header()),
+    "gradients are missing": ("step", in_lists(IDS), header()),
+    "fewer gradients than ids": ("step", in_lists(IDS, ROWS[:1]), header()),
+    "gradients of another dimension": ("step", in_lists(IDS,
+    pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 4, pa.float32()), 2)), header()),
+    "gradients of 64 bits": ("step",
+    in_lists(IDS, pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 6), 3)), header()),
+    "gradients in lists of any length": ("step", in_lists(IDS,
+    pa.array([[1.0, 2.0, 3.0], [1.0]], pa.list_(pa.float32()))), header()),
+    "a gradient is null": ("step", in_lists(IDS,
+    pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 5 + [None], pa.float32()), 3)), header()),
+    "shows for a table without": ("step",
+    in_lists(IDS, ROWS, pa.array(["a", "b"]), pa.array(["a", "b"])), header()),
+    "no pushes": ("step", STEP, {}),
+    "pushes for two tables": ("step", STEP, {"pushes": [{"sequence": 1}, {"sequence": 1}]}),
+    "a push that is no object": ("step", STEP, {"pushes": [1]}),
+    "no sequence": ("step", STEP, {"pushes": [{}]}),
+    "a sequence of -1": ("step", STEP, header(sequence=-1)),
+    "a sequence beyond 64 bits": ("step", STEP, header(sequence=2**70)),
+    "a learning rate that is a word": ("step", STEP, header(learning_rate="fast")),
+    "a learning rate that is no number": ("step", STEP, header(learning_rate=float("nan"))),
     "fill of another dimension": ("fill",
     [IDS, pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 2, pa.float32()), 1)], {}),
-    "too few dense values": ("push_dense", [pa.array([1.0], pa.float32())], HEADER),
-    "dense values of 64 bits": ("push_dense", [pa.array([1.0] * 4)], HEADER),
+    "too few dense values": ("step dense", in_lists(FLAT[:1]), header()),
+    "dense values of 64 bits": ("step dense", in_lists(pa.array([1.0] * 4)), header()),
     "dense values to fill with are missing": ("fill_dense", None, {}),
 }  # fmt: skip
 
@@ -167,9 +188,9 @@ BAD_REQUESTS = {
 @pytest.mark.attack("requests of a wrong form to a server")
 @pytest.mark.parametrize("request_", BAD_REQUESTS.values(), ids=BAD_REQUESTS.keys())
 def test_a_request_of_another_form_is_refused(port, request_):
-    op, columns, header = request_
+    op, columns, told_with = request_
     table = "dense" if op.endswith("dense") else "emb"
-    answer = ask(port, op, columns, json.dumps(header).encode(), table)
+    answer = ask(port, op.split()[0], columns, json.dumps(told_with).encode(), table)
     assert answer["error"] in ("UsageError", "TableError")
     assert "Traceback" not in answer["message"]
 
@@ -177,20 +198,35 @@ def test_a_request_of_another_form_is_refused(port, request_):
 @pytest.mark.attack("a worker number that cannot be")
 @pytest.mark.parametrize("worker", [-1, 1 << 16, 1 << 40])
 def test_a_worker_that_cannot_be_is_refused(port, worker):
-    for op, columns, table in (
-        ("push", [IDS, ROWS], "emb"),
-        ("push_dense", [pa.array([1.0] * 4, pa.float32())], "dense"),
-    ):
-        assert (
-            ask(port, op, columns, json.dumps(HEADER).encode(), table, worker)["error"]
-            == "OutOfRange"
-        )
+    for columns, table in ((STEP, "emb"), (in_lists(FLAT), "dense")):
+        answer = ask(port, "step", columns, json.dumps(header()).encode(), table, worker)
+        assert answer["error"] == "OutOfRange"
+
+
+@pytest.mark.attack("a step whose tables are no list, are none, or are twice the same")
+@pytest.mark.parametrize("tables", ["emb", None, [], ["emb", "emb"], ["nobody"], [["emb"]]])
+def test_a_step_of_tables_that_cannot_be_is_refused(port, tables):
+    command = json.dumps({"op": "step", "tables": tables, "worker": 0}).encode()
+    with opened(port, TOKEN, command) as (writer, reader):
+        writer.write_metadata(json.dumps(header()).encode())
+        assert told(reader)["error"] in ("UsageError", "TableError")
+
+
+@pytest.mark.attack("a step that is wrong in its last table")
+def test_a_step_that_is_refused_changes_none_of_its_tables(port):
+    command = json.dumps({"op": "step", "tables": ["emb", "dense"], "worker": 0}).encode()
+    batch = pa.record_batch(in_lists(IDS, ROWS, FLAT[:1]), names=["id", "value", "dense"])
+    with opened(port, TOKEN, command) as (writer, reader):
+        writer.begin(batch.schema)
+        pushes = {"pushes": [{"sequence": 1}, {"sequence": 1}]}
+        writer.write_with_metadata(batch, json.dumps(pushes).encode())
+        assert told(reader)["error"] == "TableError"
 
 
 @pytest.mark.attack("request metadata that is no object")
 @pytest.mark.parametrize("header", [b"", b"\xff\xfe", b"[1]", b"{", b'"x"' * 100000])
 def test_metadata_that_is_no_object_is_refused(port, header):
-    assert ask(port, "push", [IDS, ROWS], header)["error"] == "UsageError"
+    assert ask(port, "step", STEP, header)["error"] == "UsageError"
 
 
 @pytest.mark.attack("streams for tables and operations that do not exist")
@@ -244,7 +280,7 @@ def test_a_request_to_act_of_another_form_is_refused(port, request_):
 @pytest.mark.attack("256 MB without the token")
 def test_a_huge_message_without_the_token_is_not_taken_in(port):
     client, options = connect(port), knocking(f"127.0.0.1:{port}", "wrong", bytes(32))
-    command = flight.FlightDescriptor.for_command(command_of("push", "emb"))
+    command = flight.FlightDescriptor.for_command(command_of("step", "emb"))
     batch = pa.record_batch([pa.array(np.zeros(1 << 23))], names=["id"])  # 64 MB
 
     def flood():

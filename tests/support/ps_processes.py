@@ -76,6 +76,7 @@ def train(order):
     that half a step can be made up for.
     """
     from argosy.runtime.ps.worker.client import Client
+    from argosy.runtime.ps.worker.steps import Push
 
     folder, number, mode = Path(order["folder"]), order["number"], order["mode"]
     sparse, dense = specs()
@@ -85,10 +86,13 @@ def train(order):
         client.create_dense([dense], mode)
         for step in range(STEPS):
             ids = np.random.default_rng((number, step)).integers(0, NUM_IDS, 16)
+            pushes = []
             if client.sequence("emb") == step:
-                client.push("emb", ids, client.pull("emb", ids) + number)
+                pushes.append(Push("emb", client.pull("emb", ids) + number, ids=ids))
             if client.sequence("dense") == step:
-                client.push_dense("dense", client.pull_dense("dense") + number + 1)
+                pushes.append(Push("dense", client.pull_dense("dense") + number + 1))
+            if pushes:
+                client.step(pushes)
             if number == 0 and step in SAVES_AFTER:
                 client.save(folder / "saved")
         rows, values = client.pull("emb", np.arange(NUM_IDS)), client.pull_dense("dense")
@@ -133,7 +137,8 @@ def prepare(order):
 def warm_up():
     """Load compiled loops before forking; no thread may be started here."""
     from argosy.runtime.ps.server import checkpoint
-    from argosy.runtime.ps.server.tables import Tables
+    from argosy.runtime.ps.server.steps import push_step
+    from argosy.runtime.ps.server.tables import Push, Tables
 
     with tempfile.TemporaryDirectory() as folder:
         tables = Tables(Path(folder) / "tables", 2, momentum)
@@ -142,9 +147,10 @@ def warm_up():
         tables.create("dense", dense.to_json(), "async")
         ids = np.arange(8)
         tables["emb"].pull(ids, True)
-        tables["emb"].push(0, 1, ids, np.ones((8, 4), np.float32), None, None, None, 1.0)
+        rows, flat = np.ones((8, 4), np.float32), np.ones(8, np.float32)
+        pushes = [(tables["emb"], Push(1, rows, ids=ids)), (tables["dense"], Push(1, flat))]
+        push_step(pushes, 0, 1.0)
         tables["emb"].sparse.has(ids)
-        tables["dense"].push_dense(0, 1, np.ones(8, np.float32), None, 1.0)
         checkpoint.save_part(tables, Path(folder), 0)
         tables.close()
 

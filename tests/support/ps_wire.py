@@ -39,7 +39,8 @@ def knocking(endpoint, token, challenge, timeout_s=30.0):
 
 
 def command_of(op, table="", worker=0):
-    return json.dumps({"op": op, "table": table, "worker": worker}).encode()
+    subject = {"tables": [table]} if op == "step" else {"table": table}
+    return json.dumps({"op": op, **subject, "worker": worker}).encode()
 
 
 def told(reader):

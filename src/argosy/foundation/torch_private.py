@@ -51,6 +51,11 @@ mse_loss: Callable[..., Tensor] = torch._C._nn.mse_loss
 nll_loss: Callable[..., Tensor] = torch._C._nn.nll_loss  # type: ignore[attr-defined]
 standard_gamma = torch._standard_gamma
 
+# x @ weight.t() by oneDNN, for any dense tensors; None in a torch without it
+onednn_linear: Callable[..., Tensor] | None = (
+    torch.ops.mkldnn._linear_pointwise if torch.backends.mkldnn.is_available() else None
+)
+
 # gradients
 set_grad_enabled = torch._C._set_grad_enabled  # no object, unlike torch.set_grad_enabled
 will_execute_node = torch._C._will_engine_execute_node

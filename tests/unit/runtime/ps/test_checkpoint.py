@@ -10,7 +10,8 @@ import pytest
 from argosy.foundation import manifest
 from argosy.foundation.errors import BadArgument, CheckpointError
 from argosy.runtime.ps.server import checkpoint
-from argosy.runtime.ps.server.tables import Tables
+from argosy.runtime.ps.server.steps import push_step
+from argosy.runtime.ps.server.tables import Push, Tables
 from argosy.runtime.ps.tables.dense_table import DenseSpec, Piece
 from argosy.runtime.ps.tables.initial import Initial
 from argosy.runtime.ps.tables.rules import Rule
@@ -241,7 +242,8 @@ def test_a_state_of_a_piece_of_one_element_is_no_number_for_all(tmp_path):
     facts = []
     for number, part in enumerate(tables("two", [(0, 3), (3, 4)])):
         size = part["dense"].dense.numel
-        part["dense"].push_dense(0, 1, np.full(size, number + 1.0, np.float32), None, 1.0)
+        push = Push(1, np.full(size, number + 1.0, np.float32))
+        push_step([(part["dense"], push)], 0, 1.0)
         facts += checkpoint.save_part(part, tmp_path / "saved", number)
         part.close()
     checkpoint.write_manifest(tmp_path / "saved", facts)

@@ -47,6 +47,24 @@ def test_rows_are_pulled_with_arrow_alone(tmp_path, document):
         assert sum(answer["tables"][0]["rows"] for answer in client.act("status", {})) == len(ids)
 
 
+def test_steps_are_made_with_arrow_alone(tmp_path, document):
+    spec = SparseSpec("rows", 3, Rule("sgd", 0.5), max_rows=1 << 12)
+    with job(tmp_path) as ([service], [client]):
+        client.create_sparse(spec, "async")
+        client.create_dense([DenseSpec("dense", (Piece("w", (4,), 0, 4),))], "async")
+        client.fill_dense("dense", np.ones(4, np.float32))
+        ids, grads = np.array([7, -1]), np.arange(6, dtype=np.float32).reshape(2, 3)
+        before = client.pull("rows", ids)
+        step = [f"127.0.0.1:{service.port}", TOKEN, "rows", ids, grads, np.ones(4)]
+        values = document["step"](*step, number=1)
+        np.testing.assert_array_equal(values, client.pull_dense("dense"))
+        assert (values < 1).all()
+        np.testing.assert_allclose(client.pull("rows", ids), before - 0.5 * grads)
+        # a step that is sent again changes nothing
+        np.testing.assert_array_equal(document["step"](*step, number=1), values)
+        np.testing.assert_allclose(client.pull("rows", ids), before - 0.5 * grads)
+
+
 def test_refusals_are_told(tmp_path, document):
     with job(tmp_path) as ([service], [client]):
         client.create_dense([DenseSpec("dense", (Piece("w", (4,), 0, 4),))], "async")

@@ -26,7 +26,7 @@ class Steps:
 
         def run():
             try:
-                outcome.append(self.rounds.push(worker, step, part, 20.0))
+                outcome.append(self.rounds.hand_in(worker, step, part)(20.0))
             except PsError as error:
                 outcome.append(error)
 
@@ -43,10 +43,10 @@ class Steps:
 def test_a_step_is_the_parts_in_the_order_of_workers():
     steps = Steps()
     late = steps.push(1, 1, "b")
-    assert steps.rounds.push(0, 1, "a", 20.0) is True
+    assert steps.rounds.hand_in(0, 1, "a")(20.0) is True
     assert late() is True
     assert steps.done == [["a", "b"]]
-    assert steps.rounds.push(1, 1, "again", 20.0) is False
+    assert steps.rounds.hand_in(1, 1, "again")(20.0) is False
 
 
 def test_without_patience_a_lost_worker_is_an_error_at_once():
@@ -63,7 +63,7 @@ def test_with_patience_a_worker_comes_back_and_hands_in_its_part_again():
     waiting = steps.push(0, 1, "a")
     steps.rounds.lose(1)
     steps.rounds.welcome(1)
-    assert steps.rounds.push(1, 1, "b", 20.0) is True
+    assert steps.rounds.hand_in(1, 1, "b")(20.0) is True
     assert waiting() is True
     assert steps.done == [["a", "b"]]
 
@@ -76,7 +76,7 @@ def test_what_a_lost_worker_had_handed_in_is_forgotten():
     steps.rounds.lose(1)
     waiting = steps.push(0, 1, "a")
     steps.rounds.welcome(1)
-    assert steps.rounds.push(1, 1, "new", 20.0) is True
+    assert steps.rounds.hand_in(1, 1, "new")(20.0) is True
     assert (gone(), waiting()) == (True, True)
     assert steps.done == [["a", "new"]]
 
@@ -96,7 +96,7 @@ def test_an_error_of_applying_a_step_reaches_everybody_and_later_steps_go_on():
 
     def push(worker):
         try:
-            steps.rounds.push(worker, 1, "part", 20.0)
+            steps.rounds.hand_in(worker, 1, "part")(20.0)
         except ZeroDivisionError as error:
             outcomes.append(error)
 
@@ -109,7 +109,7 @@ def test_an_error_of_applying_a_step_reaches_everybody_and_later_steps_go_on():
     assert len(outcomes) == 2
     steps.rounds._apply = apply
     late = steps.push(0, 1, "a")
-    assert steps.rounds.push(1, 1, "b", 20.0) is True
+    assert steps.rounds.hand_in(1, 1, "b")(20.0) is True
     assert late() is True
 
 
@@ -142,7 +142,7 @@ def test_who_waits_for_whom_is_said_once_and_in_the_end_an_error(monkeypatch, ca
     with pytest.raises(
         PsError, match=r"waited in step 1 of table 't' for workers \[1\].*stop_worker"
     ):
-        steps.rounds.push(0, 1, "a", 0.1)
+        steps.rounds.hand_in(0, 1, "a")(0.1)
     assert [r.getMessage() for r in caplog.records] == [
         (
             "worker 0 waits in step 1 of table 't' for workers [1]; one that has no more batches "
@@ -154,10 +154,10 @@ def test_who_waits_for_whom_is_said_once_and_in_the_end_an_error(monkeypatch, ca
 @pytest.mark.attack("a worker pushes a step whose predecessor nobody has seen")
 def test_a_step_that_skips_one_is_refused_at_once():
     steps = Steps(num_workers=1)
-    assert steps.rounds.push(0, 1, "a", 20.0) is True
+    assert steps.rounds.hand_in(0, 1, "a")(20.0) is True
     with pytest.raises(PsError, match="pushed step 3 of table 't', but step 1 was the last"):
-        steps.rounds.push(0, 3, "c", 20.0)
-    assert steps.rounds.push(0, 2, "b", 20.0) is True
+        steps.rounds.hand_in(0, 3, "c")(20.0)
+    assert steps.rounds.hand_in(0, 2, "b")(20.0) is True
 
 
 @pytest.mark.attack("a worker that was started again cannot go on: nobody waits for it")
@@ -170,16 +170,16 @@ def test_whoever_waits_for_a_worker_that_gives_up_hears_why():
     with pytest.raises(PositionUnknown, match="worker 1 has lost its place"):
         raise waiting()
     with pytest.raises(PositionUnknown, match="worker 1 has lost its place"):
-        steps.rounds.push(0, 1, "a", 20.0)
+        steps.rounds.hand_in(0, 1, "a")(20.0)
 
 
 def test_who_takes_more_steps_than_the_others_goes_on_alone():
     steps = Steps()
     late = steps.push(1, 1, "b")
-    assert steps.rounds.push(0, 1, "a", 20.0) is True
+    assert steps.rounds.hand_in(0, 1, "a")(20.0) is True
     assert late() is True
     waiting = steps.push(1, 2, "more")
     steps.rounds.retire(0)
     assert waiting() is True
-    assert steps.rounds.push(1, 3, "and more", 20.0) is True
+    assert steps.rounds.hand_in(1, 3, "and more")(20.0) is True
     assert steps.done == [["a", "b"], ["more"], ["and more"]]

@@ -97,6 +97,22 @@ def test_five_steps(rule, plain):
     assert (memory[others] == before[others]).all()
 
 
+def test_rows_of_one_push_may_be_in_different_steps():
+    """Also in steps that share a place among those that Adam keeps the corrections of."""
+    rule, dim, steps = Rule("adam"), 3, np.array([0, 4, 260, 4, 516])
+    rng = np.random.default_rng(2)
+    memory = rng.random(size=(5, rule.row_width(dim))).astype(np.float32)
+    memory[:, -1] = steps
+    g, shows = rng.normal(size=(5, dim)).astype(np.float32), np.ones(5, np.float32)
+    expected = []
+    for row, grad, step in zip(memory.astype(np.float64), g, steps, strict=True):
+        w, s = row[None, :dim], row[None, dim:]
+        expected.append(adam(w, s, grad[None].astype(np.float64), None, 0.05, step + 1)[0][0])
+    rule.update(memory, np.arange(5, dtype=np.int32), g, shows, 0.05)
+    np.testing.assert_allclose(memory[:, :dim], expected, rtol=2e-5, atol=1e-6)
+    assert memory[:, -1].tolist() == (steps + 1).tolist()
+
+
 def test_decay_and_bounds():
     memory = np.array([[1.0, -1.0], [1.0, -1.0]], np.float32)
     rule = Rule("sgd", weight_decay=0.5, bounds=(-0.9, 0.4))

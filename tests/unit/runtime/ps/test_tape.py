@@ -9,7 +9,8 @@ import torch
 
 from argosy.foundation.errors import CheckpointError, PositionUnknown
 from argosy.runtime.ps.server.service import Service
-from argosy.runtime.ps.server.tables import Tables
+from argosy.runtime.ps.server.steps import push_step
+from argosy.runtime.ps.server.tables import Push, Tables
 from argosy.runtime.ps.tables import hashing
 from argosy.runtime.ps.tables.initial import Initial
 from argosy.runtime.ps.tables.rules import Rule
@@ -198,10 +199,11 @@ def all_of_step(services, training, step, places):
         if table == "dense":
             flat, sizes = grads.numpy(), training.worker.client._dense_sizes["dense"]
             part = np.split(flat, np.cumsum(sizes)[:-1])[server]
-            entry.push_dense(0, step + 1, np.ascontiguousarray(part, np.float32), 0.01, 20.0)
+            push = Push(step + 1, np.ascontiguousarray(part, np.float32), 0.01)
         else:
             own, rows = part_of(server, numbers, mixed)
-            entry.push(0, step + 1, own, np.ascontiguousarray(rows), None, None, None, 20.0)
+            push = Push(step + 1, np.ascontiguousarray(rows), ids=own)
+        push_step([(entry, push)], 0, 20.0)
 
 
 ORDER = [("one", 0), ("one", 1), ("two", 0), ("two", 1), ("dense", 0), ("dense", 1)]
@@ -265,10 +267,9 @@ def test_a_worker_that_does_not_know_its_place_does_not_push(tmp_path):
             np.testing.assert_array_equal(ours, theirs)
         assert "worker 0 was started again" in (tmp_path / "tape" / tape.REFUSED).read_text()
         # and so does everybody else
+        nothing = Push(2, np.empty((0, 2), np.float32), ids=NO_IDS)
         with pytest.raises(PositionUnknown, match="was started again"):
-            services[0].tables["one"].push(
-                0, 2, NO_IDS, np.empty((0, 2), np.float32), None, None, None, 20.0
-            )
+            push_step([(services[0].tables["one"], nothing)], 0, 20.0)
         second.worker.close()
 
 
@@ -293,7 +294,7 @@ def test_a_server_remembers_notes_until_the_job_ends(tmp_path):
     tables.create("sparse", SPECS[0].to_json(), "sync")
     assert tables.notes({"a": 1}) == {"a": 1}
     assert tables.notes({"b": [2]}) == {"a": 1, "b": [2]}
-    tables["one"].push(0, 1, ids(1), np.ones((1, 2), np.float32), None, None, None, 20.0)
+    push_step([(tables["one"], Push(1, np.ones((1, 2), np.float32), ids=ids(1)))], 0, 20.0)
     tables.close()
     tables = Tables(tmp_path, 1, plain_sgd)
     assert tables.notes({}) == {"a": 1, "b": [2]}

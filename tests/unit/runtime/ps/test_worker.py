@@ -9,6 +9,7 @@ from argosy.foundation.errors import BadArgument, ServerUnavailable, TableError,
 from argosy.runtime.ps.tables.initial import Initial
 from argosy.runtime.ps.tables.rules import Rule
 from argosy.runtime.ps.tables.spec import SparseSpec
+from argosy.runtime.ps.worker import client as client_module
 from argosy.runtime.ps.worker import worker as worker_module
 from argosy.runtime.ps.worker.client import Client
 from argosy.runtime.ps.worker.placement import place_dense
@@ -56,6 +57,12 @@ def train(worker, number, start=0, steps=STEPS):
                 param.sub_(grad, alpha=RATE)
         worker.end_step([dw, db], RATE)
     return losses
+
+
+def push(worker, ids, grads):
+    """A step in which only rows have gradients."""
+    worker.push("emb", ids, grads)
+    worker.end_step([torch.zeros(2, 2), torch.zeros(3)], RATE)
 
 
 def start(services, number, mode, num_workers, folder=None):
@@ -143,6 +150,32 @@ def test_other_modes_learn(tmp_path, mode):
     assert loss(rows, after) < 0.8 * loss(first, model())
 
 
+@pytest.mark.parametrize("mode", [Mode("sync"), Mode("half_async"), Mode("geo"), Mode("async")])
+def test_a_step_is_one_exchange_with_each_server(tmp_path, monkeypatch, mode):
+    """Of all tables, dense ones included, beside the pull of rows that the worker has not."""
+    asked = []
+    send = client_module._Server.send
+
+    def counted(server, op, table, *rest):
+        if op != "act":
+            asked.append((op, table, server.endpoint))
+        send(server, op, table, *rest)
+
+    with job(tmp_path / "servers", num_servers=2, joins=False) as (services, _):
+        worker = start(services, 0, mode, 1, tmp_path / "own")
+        train(worker, 0, steps=1)
+        if worker._sender is not None:
+            worker._sender.flush()
+        monkeypatch.setattr(client_module._Server, "send", counted)
+        train(worker, 0, steps=1)  # with the same ids
+        if worker._sender is not None:
+            worker._sender.flush()
+        worker.close()
+        ends = [f"127.0.0.1:{s.port}" for s in services]
+        pulls = [] if mode.kind == "geo" else [("pull", "emb", end) for end in ends]
+        assert asked == pulls + [("step", ("emb", "dense"), end) for end in ends]
+
+
 def test_geo_exchanges_differences(tmp_path):
     """One worker alone: its values and the servers' agree after each exchange."""
     with job(tmp_path / "servers", joins=False) as (services, _):
@@ -161,7 +194,7 @@ def test_prefetched_rows_are_taken_once(tmp_path):
         ids = np.arange(5)
         worker.prefetch("emb", ids)
         first = worker.pull("emb", ids)
-        worker.push("emb", ids, np.ones((5, 2), np.float32))
+        push(worker, ids, np.ones((5, 2), np.float32))
         worker.flush()
         assert (worker.pull("emb", ids) != first).all()
         worker.prefetch("emb", ids[:2])
@@ -172,7 +205,7 @@ def test_prefetched_rows_are_taken_once(tmp_path):
 def test_an_error_of_the_sender_reaches_the_worker(tmp_path):
     with job(tmp_path, joins=False) as (services, _):
         worker = start(services, 0, Mode("async"), 1)
-        worker.push("emb", np.arange(2), np.ones((2, 5), np.float32))
+        push(worker, np.arange(2), np.ones((2, 5), np.float32))
         with pytest.raises(TableError, match="of dimension 2"):
             worker.flush()
         worker.close()
@@ -282,16 +315,16 @@ def test_closing_drops_what_waits_to_be_sent(tmp_path, monkeypatch):
     with job(tmp_path, joins=False) as (services, _):
         worker = start(services, 0, Mode("async", queue_size=8), 1)
         sent, may_go = [], threading.Event()
-        push = worker._sender._client.push
+        step = worker._sender._client.step
 
         def slow(*args):
             sent.append(args[0])
             may_go.wait(20)
-            push(*args)
+            return step(*args)
 
-        monkeypatch.setattr(worker._sender._client, "push", slow)
+        monkeypatch.setattr(worker._sender._client, "step", slow)
         for _ in range(5):
-            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+            push(worker, np.arange(2), np.ones((2, 2), np.float32))
         while not sent:
             pass
         threading.Timer(0.1, may_go.set).start()
@@ -302,7 +335,7 @@ def test_closing_drops_what_waits_to_be_sent(tmp_path, monkeypatch):
 def test_a_worker_whose_last_push_fails_leaves_nothing_behind(tmp_path):
     with job(tmp_path, joins=False) as (services, _):
         worker = start(services, 0, Mode("async"), 1)
-        worker.push("emb", np.arange(2), np.ones((2, 5), np.float32))
+        push(worker, np.arange(2), np.ones((2, 5), np.float32))
         with pytest.raises(TableError, match="of dimension 2"):
             worker.stop()
         assert not [t for t in threading.enumerate() if t.name.startswith("argosy-ps")]
@@ -314,11 +347,11 @@ def test_a_push_that_waits_for_others_does_not_keep_a_worker_that_closes(tmp_pat
     with job(tmp_path, num_workers=2, bound=0, joins=False) as (services, _):
         worker = start(services, 0, Mode("async", queue_size=1), 2)
         for _ in range(2):  # one that waits for worker 1, and one behind it
-            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+            push(worker, np.arange(2), np.ones((2, 2), np.float32))
         worker.close()
         assert not [t for t in threading.enumerate() if t.name.startswith("argosy-ps")]
         with pytest.raises((ServerUnavailable, UsageError)):
-            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+            push(worker, np.arange(2), np.ones((2, 2), np.float32))
 
 
 def test_a_full_queue_does_not_keep_who_pushes_when_the_sender_fails(tmp_path, monkeypatch):
@@ -330,12 +363,12 @@ def test_a_full_queue_does_not_keep_who_pushes_when_the_sender_fails(tmp_path, m
             may_fail.wait(20)
             raise TableError("the table is full")
 
-        monkeypatch.setattr(worker._sender._client, "push", fails)
+        monkeypatch.setattr(worker._sender._client, "step", fails)
         for _ in range(2):
-            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+            push(worker, np.arange(2), np.ones((2, 2), np.float32))
         threading.Timer(0.2, may_fail.set).start()
         with pytest.raises(TableError, match="full"):
-            worker.push("emb", np.arange(2), np.ones((2, 2), np.float32))
+            push(worker, np.arange(2), np.ones((2, 2), np.float32))
         with pytest.raises(TableError, match="full"):
             worker.flush()
         worker.close()

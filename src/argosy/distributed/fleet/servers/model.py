@@ -44,7 +44,7 @@ class ServerEmbedding(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         rows, places = self._source.fetch(x.raw, self.training and torch.is_grad_enabled())
-        return wrap(rows_at(rows, places))
+        return wrap(rows_at(rows, [places])[0])
 
     def _collect_state(
         self, destination: Any, include_sublayers: bool, prefix: str, *options: Any
@@ -101,7 +101,7 @@ class TorchServerEmbedding(_TorchTable):
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         rows, places = self._source.fetch(input, self.training and torch.is_grad_enabled())
-        return rows_at(rows, places)
+        return rows_at(rows, [places])[0]
 
 
 class TorchServerEmbeddingBag(_TorchTable):

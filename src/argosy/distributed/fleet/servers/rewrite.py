@@ -86,7 +86,7 @@ def _pull(ids: list[torch.Tensor], table: str, dim: int, link: Link, is_test: bo
     worker = link.runtime.worker
     trains = torch.is_grad_enabled() and not is_test
     values = worker.pull(table, keys) if trains else worker.peek(table, keys)
-    rows = torch.from_numpy(np.array(values, np.float32))
+    rows = torch.from_numpy(values)
     if trains:
         rows.requires_grad_()
         link.fetch_ahead(table)
@@ -102,13 +102,9 @@ def _lookup(rows: torch.Tensor, positions: list[torch.Tensor]) -> list[torch.Ten
     """The rows at each of ``positions``; all in one go, so that their gradients are added up in one
     go too.
     """
-    dim = rows.shape[1]
     if rows.is_meta:
-        return [rows.new_empty((*p.shape, dim)) for p in positions]
-    found = torch.split(
-        rows_at(rows, torch.cat([p.reshape(-1) for p in positions])), [p.numel() for p in positions]
-    )
-    return [part.view(*p.shape, dim) for part, p in zip(found, positions, strict=True)]
+        return [rows.new_empty((*p.shape, rows.shape[1])) for p in positions]
+    return list(rows_at(rows, positions))
 
 
 _PULL = Op(PULL, _pull, test_attrs={"is_test": True})

@@ -1,10 +1,10 @@
 """Synchronous pushes: the gradients of a step are gathered from all workers and applied once, as
 their mean, in the order of the workers.
 
-A push returns when its step is applied, or with the error of applying it, which all workers of the
-step get. After a server was restarted, workers send again what nobody confirmed; a step that was
-applied is confirmed at once. A worker that has gone may come back and hand in its part again; how
-long the others wait for that is their patience.
+A worker hands in its part, and waits until the step is applied, or for the error of applying it,
+which all workers of the step get. After a server was restarted, workers send again what nobody
+confirmed; a step that was applied is confirmed at once. A worker that has gone may come back and
+hand in its part again; how long the others wait for that is their patience.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ class Rounds:
         self._is_closed = False  # guarded by _changed
         self._given_up = ""  # why the job cannot go on; guarded by _changed
 
-    def push(self, worker: int, step: int, payload: Any, timeout_s: float) -> bool:
-        """Hand in a worker's part of a step and wait until the step is applied; False if it was
-        applied before.
+    def hand_in(self, worker: int, step: int, payload: Any) -> Callable[[float], bool]:
+        """Take a worker's part of a step. Returns what waits, so many seconds at most, until the
+        step is applied, and then says whether that was not so before.
         """
         with self._changed:
             self._check_open()
             if step <= self._applied():
-                return False
+                return lambda timeout_s: False
             if step > self._applied() + 1:
                 raise PsError(
                     f"worker {worker} pushed step {step} of {self._what}, but step "
@@ -76,8 +76,13 @@ class Rounds:
             current.payloads[worker] = payload
             self._expected.add(worker)
             self._complete(step)
-            self._wait(worker, step, current, Deadline.after(timeout_s))
+
+        def wait(timeout_s: float) -> bool:
+            with self._changed:
+                self._wait(worker, step, current, Deadline.after(timeout_s))
             return True
+
+        return wait
 
     def _complete(self, step: int) -> None:
         """Apply a step if everybody has handed in a part of it."""

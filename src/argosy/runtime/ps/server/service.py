@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.flight as flight
 
@@ -21,6 +20,7 @@ from argosy.foundation.faultpoint import reach
 from argosy.runtime.ps.server import checkpoint
 from argosy.runtime.ps.server.door import Door, address_of, allow_many_files
 from argosy.runtime.ps.server.port import given_way
+from argosy.runtime.ps.server.steps import Steps
 from argosy.runtime.ps.server.tables import Entry, Tables
 from argosy.runtime.ps.wire import handshake, messages
 
@@ -221,8 +221,7 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             reach(asked)
             try:
                 if answer is None:
-                    entry = self.tables[str(command.get("table"))]
-                    answer, schema = self._handler(op, entry, int(command.get("worker", 0)))
+                    answer, schema = self._handler(op, command)
                     writer.begin(schema)
                 batch, data = answer(chunk.data, messages.decode(chunk.app_metadata or b"{}"))
             except _TOLD as error:
@@ -233,28 +232,36 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             else:
                 writer.write_with_metadata(batch, messages.encode(data))
 
-    def _handler(self, op: str, entry: Entry, worker: int) -> tuple[Callable[..., Any], pa.Schema]:
+    def _handler(self, op: str, command: dict[str, Any]) -> tuple[Callable[..., Any], pa.Schema]:
         """What answers a request of ``op``, and what its answers look like."""
-        if op in ("push", "push_dense"):
+        if op == "step":
+            worker = int(command.get("worker", 0))
             self._check_member(worker)
-        if op in ("pull_dense", "push_dense", "fill_dense"):
-            return self._dense_handler(op, entry, worker), messages.FLAT
+            named = command.get("tables")
+            if not isinstance(named, list):
+                raise UsageError(f"the tables of a step must be a list, but are {named!r:.80}")
+            steps = Steps([self.tables[str(name)] for name in named], worker, self._timeout_s)
+            return steps.answer, steps.schema
+        entry = self.tables[str(command.get("table"))]
+        worker = int(command.get("worker", 0))
+        if op in ("pull_dense", "fill_dense"):
+            return self._dense_handler(op, entry), messages.FLAT
         dim = entry.sparse.spec.dim
         if op == "pull":
             schema = messages.values_schema(dim)
 
             def pull(batch: Any, data: dict[str, Any]) -> Any:
-                values = entry.pull(messages.asked(batch, 0, _ID), bool(data.get("creates", True)))
+                ids = messages.asked(_columns(batch), 0, _ID)
+                values = entry.pull(ids, bool(data.get("creates", True)))
                 return pa.record_batch([messages.rows_array(values)], schema=schema), {}
 
             return pull, schema
         schema = messages.rows_schema(dim)
-        if op == "push":
-            return lambda batch, data: (None, self._push(entry, worker, batch, data)), schema
         if op == "fill":
 
             def fill(batch: Any, data: dict[str, Any]) -> Any:
-                ids, values = messages.asked(batch, 0, _ID), messages.asked_rows(batch, 1)
+                columns = _columns(batch)
+                ids, values = messages.asked(columns, 0, _ID), messages.asked_rows(columns, 1)
                 entry.sparse.check_push(ids, values, worker)
                 entry.sparse.make(ids)
                 entry.sparse.set_values(ids, values)
@@ -272,42 +279,20 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             return changed, schema
         raise UsageError(f"there is no operation {op!r}.{nearest(op, messages.OPERATIONS)}")
 
-    def _dense_handler(self, op: str, entry: Entry, worker: int) -> Callable[..., Any]:
+    def _dense_handler(self, op: str, entry: Entry) -> Callable[..., Any]:
         table = entry.dense
         if op == "pull_dense":
             return lambda batch, data: (
                 pa.record_batch([pa.array(table.pull())], schema=messages.FLAT),
                 {},
             )
-        if op == "push_dense":
-            return lambda batch, data: (None, self._push_dense(entry, worker, batch, data))
 
         def fill(batch: Any, data: dict[str, Any]) -> Any:
-            table.fill(_writable(messages.asked(batch, 0, _NUMBER)))
+            # a copy, for torch: the memory of a message is read-only
+            table.fill(np.array(messages.asked(_columns(batch), 0, _NUMBER)))
             return None, {}
 
         return fill
-
-    def _push(self, entry: Entry, worker: int, batch: Any, data: dict[str, Any]) -> dict[str, Any]:
-        sequence, rate = messages.push_header(data)
-        ids, grads = messages.asked(batch, 0, _ID), messages.asked_rows(batch, 1)
-        counts = (
-            [messages.asked(batch, i, _NUMBER) for i in (2, 3)]
-            if batch.num_columns == 4
-            else [None, None]
-        )
-        return {
-            "done": entry.push(
-                worker, sequence, ids, grads, rate, counts[0], counts[1], self._timeout_s
-            )
-        }
-
-    def _push_dense(
-        self, entry: Entry, worker: int, batch: Any, data: dict[str, Any]
-    ) -> dict[str, Any]:
-        sequence, rate = messages.push_header(data)
-        grads = _writable(messages.asked(batch, 0, _NUMBER))
-        return {"done": entry.push_dense(worker, sequence, grads, rate, self._timeout_s)}
 
     def _watch(self, command: dict[str, Any], reader: Any, writer: Any) -> None:
         """Hold a worker's stream until it ends; when the last one ends without a goodbye, the
@@ -406,9 +391,8 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             self.stopped.set()
 
 
-def _writable(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """A copy, for torch: the memory of a message is read-only."""
-    return np.array(values)
+def _columns(batch: pa.RecordBatch | None) -> list[pa.Array]:
+    return [] if batch is None else batch.columns
 
 
 def _hold(reader: Any) -> None:

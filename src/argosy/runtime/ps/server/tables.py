@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -30,6 +31,40 @@ from argosy.runtime.ps.tables.spec import SparseSpec
 MODES = ("async", "sync", "geo")
 _SYNC_WORKER = 0  # under whose name the steps of all workers are journalled
 Table: TypeAlias = SparseTable | DenseTable
+
+
+@dataclass(frozen=True)
+class Push:
+    """What a worker pushes to a table in a step; without ``ids`` to a dense one, as a whole.
+    ``sequence`` counts the worker's pushes to the table from 1 on.
+    """
+
+    sequence: int
+    grads: npt.NDArray[np.float32]
+    learning_rate: float | None = None
+    ids: npt.NDArray[np.int64] | None = None
+    shows: npt.NDArray[np.float32] | None = None
+    clicks: npt.NDArray[np.float32] | None = None
+
+
+def _mean(parts: list[Push]) -> Push:
+    """The pushes of several workers to one table as one."""
+    first, scale = parts[0], np.float32(1.0 / len(parts))
+    if first.ids is None:
+        total = first.grads.copy()
+        for part in parts[1:]:
+            total += part.grads
+        return replace(first, grads=total * scale)
+
+    def joined(name: str) -> Any:
+        found = [getattr(part, name) for part in parts]
+        return None if found[0] is None else np.concatenate(found)
+
+    grads = joined("grads")
+    grads *= scale
+    return replace(
+        first, grads=grads, ids=joined("ids"), shows=joined("shows"), clicks=joined("clicks")
+    )
 
 
 class Entry:
@@ -51,18 +86,12 @@ class Entry:
         self._changed_for: dict[int, list[npt.NDArray[np.int64]]] = {
             w: [] for w in range(num_workers)
         }
-        apply = (
-            self._apply_sparse_step if isinstance(table, SparseTable) else self._apply_dense_step
-        )
         self.rounds: Rounds | None = None
         if mode == "sync":
             what = f"table {table.spec.name!r}"
             self.rounds = Rounds(
-                num_workers, apply, lambda: table.applied(_SYNC_WORKER), what, patience_s
+                num_workers, self._apply_step, lambda: table.applied(_SYNC_WORKER), what, patience_s
             )
-
-    # -- sparse
-    # ----------------------------------------------------------------------------------------------
 
     @property
     def sparse(self) -> SparseTable:
@@ -82,55 +111,50 @@ class Entry:
         self.num_rows_pulled += ids.shape[0]
         return values
 
-    def push(
-        self,
-        worker: int,
-        sequence: int,
-        ids: npt.NDArray[np.int64],
-        grads: npt.NDArray[np.float32],
-        learning_rate: float | None,
-        shows: npt.NDArray[np.float32] | None,
-        clicks: npt.NDArray[np.float32] | None,
-        timeout_s: float,
-    ) -> bool:
-        """Push gradients (differences in ``geo``) in the job's mode."""
-        self.num_pushes += 1
-        self.num_rows_pushed += ids.shape[0]
-        if self.rounds is not None:
-            self.sparse.check_push(ids, grads, worker)  # here, so that who sent it hears of it
-            return self.rounds.push(
-                worker, sequence, (ids, grads, learning_rate, shows, clicks), timeout_s
-            )
-        done = self.sparse.push(
-            ids,
-            grads,
-            worker=worker,
-            sequence=sequence,
-            learning_rate=learning_rate,
-            shows=shows,
-            clicks=clicks,
-        )
-        if done:
-            self.note_changed(ids, worker)
-        self._keep_together(worker, sequence, timeout_s)
-        return done
+    def check(self, push: Push, worker: int) -> None:
+        """Refuse what cannot be pushed, before anything is."""
+        if push.ids is None:
+            self.dense.check_push(push.grads, worker)
+        else:
+            self.sparse.check_push(push.ids, push.grads, worker)
 
-    def _apply_sparse_step(self, step: int, parts: list[Any]) -> None:
-        ids = np.concatenate([p[0] for p in parts])
-        grads: npt.NDArray[np.float32] = np.concatenate([p[1] for p in parts])
-        grads *= np.float32(1.0 / len(parts))
-        counts = [
-            None if parts[0][i] is None else np.concatenate([p[i] for p in parts]) for i in (3, 4)
-        ]
-        self.sparse.push(
-            ids,
-            grads,
-            worker=_SYNC_WORKER,
-            sequence=step,
-            learning_rate=parts[0][2],
-            shows=counts[0],
-            clicks=counts[1],
-        )
+    def hand_in(self, push: Push, worker: int) -> Callable[[float], bool]:
+        """Push gradients (differences in ``geo``) in the job's mode. Returns what waits, so many
+        seconds at most, for other workers, and says whether the push was not applied before.
+        """
+        self.num_pushes += 1
+        if push.ids is not None:
+            self.num_rows_pushed += push.ids.shape[0]
+        if self.rounds is not None:
+            return self.rounds.hand_in(worker, push.sequence, push)
+        is_done = self._apply(push, worker)
+        if is_done and push.ids is not None:
+            self.note_changed(push.ids, worker)
+
+        def wait(timeout_s: float) -> bool:
+            self._keep_together(worker, push.sequence, timeout_s)
+            return is_done
+
+        return wait
+
+    def _apply(self, push: Push, worker: int) -> bool:
+        number, rate = {"worker": worker, "sequence": push.sequence}, push.learning_rate
+        if push.ids is not None:
+            return self.sparse.push(
+                push.ids,
+                push.grads,
+                **number,
+                learning_rate=rate,
+                shows=push.shows,
+                clicks=push.clicks,
+            )
+        if self.mode == "geo":
+            return self.dense.add(push.grads, **number)
+        return self.dense.push(push.grads, **number, learning_rate=rate)
+
+    def _apply_step(self, step: int, parts: list[Push]) -> None:
+        """Apply the mean of what the workers pushed."""
+        self._apply(parts[0] if len(parts) == 1 else _mean(parts), _SYNC_WORKER)
 
     def note_changed(self, ids: npt.NDArray[np.int64], by: int | None = None) -> None:
         """Have workers, but for the one that did it, hear in ``geo`` that rows have changed."""
@@ -147,38 +171,6 @@ class Entry:
         with self._advanced:
             changed, self._changed_for[worker] = self._changed_for.get(worker, []), []
         return np.unique(np.concatenate(changed)) if changed else np.empty(0, np.int64)
-
-    # -- dense
-    # ----------------------------------------------------------------------------------------------
-
-    def push_dense(
-        self,
-        worker: int,
-        sequence: int,
-        grads: npt.NDArray[np.float32],
-        learning_rate: float | None,
-        timeout_s: float,
-    ) -> bool:
-        """Push gradients (differences in ``geo``) of the whole range in the job's mode."""
-        self.num_pushes += 1
-        if self.rounds is not None:
-            self.dense.check_push(grads, worker)
-            return self.rounds.push(worker, sequence, (grads, learning_rate), timeout_s)
-        if self.mode == "geo":
-            done = self.dense.add(grads, worker=worker, sequence=sequence)
-        else:
-            done = self.dense.push(
-                grads, worker=worker, sequence=sequence, learning_rate=learning_rate
-            )
-        self._keep_together(worker, sequence, timeout_s)
-        return done
-
-    def _apply_dense_step(self, step: int, parts: list[Any]) -> None:
-        total = parts[0][0].copy()
-        for grads, _ in parts[1:]:
-            total += grads
-        total *= np.float32(1.0 / len(parts))
-        self.dense.push(total, worker=_SYNC_WORKER, sequence=step, learning_rate=parts[0][1])
 
     # -- staleness
     # ----------------------------------------------------------------------------------------------

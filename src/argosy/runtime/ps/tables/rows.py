@@ -40,6 +40,34 @@ def gather(memory: Any, rows: Any, out: Any) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
+def scatter(out: Any, places: Any, values: Any) -> None:
+    """``out[places[i]]`` = ``values[i]``."""
+    for i in range(places.shape[0]):
+        row = out[places[i]]
+        for c in range(out.shape[1]):
+            row[c] = values[i, c]
+
+
+@numba.njit(nogil=True, cache=True)
+def are_different(rows: Any) -> Any:
+    """Whether no row occurs twice and none is -1: then there is nothing to merge."""
+    size = 16
+    while size < 2 * rows.shape[0]:
+        size *= 2
+    places = np.full(size, -1, np.int32)
+    for i in range(rows.shape[0]):
+        if rows[i] < 0:
+            return False
+        at = np.int64(mix(rows[i]) & np.uint64(size - 1))
+        while places[at] >= 0:
+            if places[at] == rows[i]:
+                return False
+            at = (at + 1) & (size - 1)
+        places[at] = rows[i]
+    return True
+
+
+@numba.njit(nogil=True, cache=True)
 def merge(rows: Any, grads: Any, shows: Any, clicks: Any) -> Any:
     """Sum gradients, shows and clicks of equal rows; rows of -1 are left out. Returns the different
     rows in order of appearance and their sums.
@@ -79,12 +107,14 @@ def merge(rows: Any, grads: Any, shows: Any, clicks: Any) -> Any:
 
 
 @numba.njit(nogil=True, cache=True)
-def add_at(total: Any, places: Any, values: Any) -> None:
-    """``total[places[i]] += values[i]`` for each ``i`` in order."""
+def add_at(total: Any, places: Any, values: Any, stride: int) -> None:
+    """``total[places[i]] += `` row ``i``, for each ``i`` in order; the rows begin every ``stride``
+    numbers of the flat ``values``.
+    """
     for i in range(places.shape[0]):
-        row = total[places[i]]
-        for c in range(values.shape[1]):
-            row[c] += values[i, c]
+        row, start = total[places[i]], i * stride
+        for c in range(total.shape[1]):
+            row[c] += values[start + c]
 
 
 @numba.njit(nogil=True, cache=True)

@@ -109,17 +109,14 @@ class SparseTable:
         ``sequence`` counts the pushes of a worker to this table from 1 on.
         """
         self.check_push(ids, grads, worker)
-        ones = np.ones(ids.shape[0], np.float32)
+        shown = np.ones(ids.shape[0], np.float32) if shows is None else shows
+        clicked = np.zeros(ids.shape[0], np.float32) if clicks is None else clicks
         with self._locked():
             if sequence <= self._journal.applied(worker):
                 return False
-            rows = self._rows_of(ids, counts=False)
-            changed, total, shown, clicked = loops.merge(
-                rows,
-                grads,
-                ones if shows is None else shows,
-                np.zeros_like(ones) if clicks is None else clicks,
-            )
+            changed, total = self._rows_of(ids, counts=False), grads
+            if not loops.are_different(changed):
+                changed, total, shown, clicked = loops.merge(changed, grads, shown, clicked)
             if self._under_way is not None:
                 self._under_way.keep(changed)
             with self._journal.changing(changed, worker, sequence):

@@ -1,8 +1,8 @@
 """What travels between workers and servers, so that any Arrow Flight client can take part.
 
 Every conversation is a stream (DoExchange), opened with a command, a JSON object with ``op``,
-``table`` and ``worker``. Its headers are (HMAC is that of SHA-256 with the token as its key; what
-is hashed are bytes, what travels are their hexadecimal digits)::
+``table`` (of a step ``tables``, a list) and ``worker``. Its headers are (HMAC is that of SHA-256
+with the token as its key; what is hashed are bytes, what travels are their hexadecimal digits)::
 
     argosy-endpoint    host:port of the server, as the client was told
     argosy-challenge   32 random bytes, c
@@ -19,13 +19,15 @@ Then requests and answers alternate, each a record batch and/or metadata (JSON, 
 
     op             request                                        answer
     pull           ``id`` int64; ``{"creates": true}``            ``value``, rows of dim floats
-    push           ``id``, ``value`` (gradients), ``show`` and    ``{"done": bool}``
-                   ``click`` float or none;
-                   ``{"sequence": n, "learning_rate": x}``
+    step           one row of lists; of each sparse table         one row of lists; of each
+                   ``id``, ``value`` (gradients), and where       sparse table in ``geo`` ``id``,
+                   it counts them ``show`` and ``click``;         ``value``, changed by others; of
+                   of each dense one ``value``;                   each dense one ``value``, the new
+                   ``{"pushes": [{"sequence": n,                  ones; ``{"done": [bool, ...]}``
+                   "learning_rate": x}, ...]}``
     fill           ``id``, ``value``: rows are set as they are    ``{}``
     pull_changed   ``{}``                                         ``id``, ``value``
     pull_dense     ``{}``                                         ``value`` float
-    push_dense     ``value`` float; metadata as for push          ``{"done": bool}``
     fill_dense     ``value`` float                                ``{}``
     present        nothing: open while the worker lives           ``{}``, at once
     act            ``{"action": name, "body": {...}}``            depends on the action
@@ -41,6 +43,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -50,21 +53,53 @@ import pyarrow as pa
 from argosy.foundation import errors
 
 OPERATIONS = (
-    "pull", "push", "fill", "pull_changed", "pull_dense", "push_dense", "fill_dense", "present",
-    "act", "ping",
+    "pull", "step", "fill", "pull_changed", "pull_dense", "fill_dense", "present", "act", "ping",
 )  # fmt: skip
 IDS = pa.schema([("id", pa.int64())])
 FLAT = pa.schema([("value", pa.float32())])
 
 
-def rows_schema(dim: int, has_shows: bool = False) -> pa.Schema:
+def rows_schema(dim: int) -> pa.Schema:
     """Ids with a row of ``dim`` numbers each."""
-    fields = [("id", pa.int64()), ("value", pa.list_(pa.float32(), dim))]
-    return pa.schema(fields + [("show", pa.float32()), ("click", pa.float32())] * has_shows)
+    return pa.schema([("id", pa.int64()), *values_schema(dim)])
 
 
 def values_schema(dim: int) -> pa.Schema:
     return pa.schema([("value", pa.list_(pa.float32(), dim))])
+
+
+def listing(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """The columns of all ``schemas`` as lists: what a batch of one row has for columns of different
+    lengths.
+    """
+    return pa.schema([(f.name, pa.list_(f.type)) for schema in schemas for f in schema])
+
+
+def in_one_row(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    """Columns of different lengths as one batch, over their memory; ``schema`` is a listing."""
+    return pa.record_batch(
+        [
+            pa.ListArray.from_arrays(pa.array([0, len(column)], pa.int32()), column, type=kind)
+            for column, kind in zip(columns, schema.types, strict=True)
+        ],
+        schema=schema,
+    )
+
+
+def lists(batch: pa.RecordBatch | None) -> list[pa.Array]:
+    """The columns that ``in_one_row`` was given; UsageError if the batch cannot be its work."""
+    if batch is None or batch.num_rows != 1:
+        raise errors.UsageError("a step is a batch of one row, in which columns are lists")
+    batch.validate()  # offsets of lists are followed below
+    found = []
+    for column in batch.columns:
+        if not pa.types.is_list(column.type) or column.null_count:
+            raise errors.UsageError(
+                f"the columns of a step must be lists, but one is {column.type}"
+            )
+        start, stop = (offset.as_py() for offset in column.offsets)
+        found.append(column.values.slice(start, stop - start))
+    return found
 
 
 def as_ids(ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -92,11 +127,11 @@ def rows_of(column: pa.Array) -> npt.NDArray[np.float32]:
     return numbers(column.values.slice(column.offset * dim, len(column) * dim)).reshape(-1, dim)
 
 
-def asked(batch: pa.RecordBatch | None, place: int, kind: pa.DataType) -> npt.NDArray[Any]:
+def asked(columns: Sequence[pa.Array], place: int, kind: pa.DataType) -> npt.NDArray[Any]:
     """The numbers in a column of a request; UsageError unless they are of type ``kind`` and none is
     missing.
     """
-    found = _column(batch, place, str(kind))
+    found = _column(columns, place, str(kind))
     if found.type != kind:
         raise errors.UsageError(
             f"column {place} of this request must be {kind}, but is {found.type}"
@@ -104,10 +139,10 @@ def asked(batch: pa.RecordBatch | None, place: int, kind: pa.DataType) -> npt.ND
     return numbers(found)
 
 
-def asked_rows(batch: pa.RecordBatch | None, place: int) -> npt.NDArray[np.float32]:
+def asked_rows(columns: Sequence[pa.Array], place: int) -> npt.NDArray[np.float32]:
     """The rows in a column of a request, of whatever dimension."""
     kind = "fixed_size_list<float>"
-    found = _column(batch, place, kind)
+    found = _column(columns, place, kind)
     if (
         not pa.types.is_fixed_size_list(found.type)
         or found.type.value_type != pa.float32()
@@ -119,17 +154,29 @@ def asked_rows(batch: pa.RecordBatch | None, place: int) -> npt.NDArray[np.float
     return rows_of(found)
 
 
-def _column(batch: pa.RecordBatch | None, place: int, kind: str) -> pa.Array:
-    if batch is None or place >= batch.num_columns:
+def _column(columns: Sequence[pa.Array], place: int, kind: str) -> pa.Array:
+    if place >= len(columns):
         raise errors.UsageError(f"this request has no column {place}, which must be {kind}")
-    found = batch.column(place)
+    found = columns[place]
     if found.null_count:
         raise errors.UsageError(f"column {place} of this request has nulls")
     return found
 
 
-def push_header(data: dict[str, Any]) -> tuple[int, float | None]:
-    """Number and learning rate of a push."""
+def push_headers(data: dict[str, Any], count: int) -> list[tuple[int, float | None]]:
+    """Number and learning rate of each push of a step to ``count`` tables."""
+    found = data.get("pushes")
+    if not isinstance(found, list) or len(found) != count:
+        raise errors.UsageError(
+            f"the pushes of a step must be a list, one for each of its {count} tables, but are "
+            f"{found!r:.80}"
+        )
+    return [_push_header(push) for push in found]
+
+
+def _push_header(data: Any) -> tuple[int, float | None]:
+    if not isinstance(data, dict):
+        raise errors.UsageError(f"a push must be an object, but is {data!r:.80}")
     sequence, rate = data.get("sequence"), data.get("learning_rate")
     if type(sequence) is not int or not 0 < sequence < 1 << 62:
         raise errors.UsageError(f"the sequence of a push must count from 1 on, but is {sequence!r}")

@@ -1,10 +1,10 @@
 """The worker's side of the wire: one client for all servers of the job.
 
-Streams are kept open, one per server, operation and table; a request is written to all servers
-before the first answer is read. When a server breaks off, the client connects again until
-``timeout_s`` is over and repeats what was not answered: pulls may be repeated, and pushes carry a
-number by which the server knows them. A server that stands but has answered nothing for
-``patience_s`` is an error. Not thread-safe: each thread that talks makes its own. Only
+Streams are kept open, one per server, operation and table, or tables of a step; a request is
+written to all servers before the first answer is read. When a server breaks off, the client
+connects again until ``timeout_s`` is over and repeats what was not answered: pulls may be repeated,
+and pushes carry a number by which the server knows them. A server that stands but has answered
+nothing for ``patience_s`` is an error. Not thread-safe: each thread that talks makes its own. Only
 ``interrupt`` may be called by others.
 """
 
@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,11 +30,13 @@ from argosy.foundation.faultpoint import reach
 from argosy.foundation.files import replace_folder
 from argosy.runtime.ps.server import checkpoint
 from argosy.runtime.ps.tables import hashing
+from argosy.runtime.ps.tables import rows as loops
 from argosy.runtime.ps.tables.dense_table import DenseSpec
 from argosy.runtime.ps.tables.spec import SparseSpec
 from argosy.runtime.ps.wire import messages, sockets
 from argosy.runtime.ps.wire.handshake import BROKEN, Stream
 from argosy.runtime.ps.wire.pulse import PATIENCE_S, Pulse
+from argosy.runtime.ps.worker.steps import Fresh, Push, Shape, fresh, requests
 
 log = logging.getLogger("argosy.ps")
 
@@ -51,6 +53,9 @@ _CHANNEL = [
     ("grpc.min_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 500),
 ]
+
+
+Subject: TypeAlias = str | tuple[str, ...]  # the table of a stream, or the tables of its steps
 
 
 class _Server:
@@ -78,7 +83,7 @@ class _Server:
         self._has_joined = False
         self._port = 0  # of this side of the connection
         self._places: frozenset[Endpoint] = frozenset()
-        self._streams: dict[tuple[str, str], Stream] = {}
+        self._streams: dict[tuple[str, Subject], Stream] = {}
         # the last ping's; cancelling one that has ended does nothing
         self._pings_in: Stream | None = None
         self._waits_in: Stream | None = None  # changes only before a wait, or from None during it
@@ -101,7 +106,7 @@ class _Server:
             self.tend()
         return self._client
 
-    def stream(self, op: str, table: str, schema: pa.Schema | None) -> Stream:
+    def stream(self, op: str, table: Subject, schema: pa.Schema | None) -> Stream:
         found = self._streams.get((op, table))
         if found is None:
             if self._has_joined and op != "present":
@@ -117,8 +122,9 @@ class _Server:
                 found.begin(schema)
         return found
 
-    def _command(self, op: str, table: str) -> dict[str, Any]:
-        return {"op": op, "table": table, "worker": self._worker}
+    def _command(self, op: str, table: Subject) -> dict[str, Any]:
+        subject = {"table": table} if isinstance(table, str) else {"tables": table}
+        return {"op": op, **subject, "worker": self._worker}
 
     def present(self) -> None:
         """Show the server that this worker is there, as long as the connection lasts; returns when
@@ -129,17 +135,19 @@ class _Server:
             messages.check(self.receive("present", "")[1], self.endpoint)
             self._has_joined = True
 
-    def send(self, op: str, table: str, batch: pa.RecordBatch | None, data: dict[str, Any]) -> None:
+    def send(
+        self, op: str, table: Subject, batch: pa.RecordBatch | None, data: dict[str, Any]
+    ) -> None:
         stream = self._waits_in = self.stream(op, table, None if batch is None else batch.schema)
         with self._pulse.during(self):
             stream.send(batch, data)
 
-    def receive(self, op: str, table: str) -> tuple[Any, dict[str, Any]]:
+    def receive(self, op: str, table: Subject) -> tuple[Any, dict[str, Any]]:
         stream = self._waits_in = self._streams[op, table]
         with self._pulse.during(self):
             return stream.receive()
 
-    def give_up(self, op: str, table: str) -> None:
+    def give_up(self, op: str, table: Subject) -> None:
         """Forget a stream with an answer that nobody will read."""
         found = self._streams.pop((op, table), None)
         if found is not None:
@@ -219,6 +227,7 @@ class Client:
         self._dim_by_table: dict[str, int] = {}
         self._sequence_by_table: dict[str, int] = {}
         self._counts: set[str] = set()  # tables that keep shows and clicks
+        self._told: set[str] = set()  # tables that tell what other workers changed
         self._dense_sizes: dict[str, list[int]] = {}
 
     @property
@@ -276,6 +285,8 @@ class Client:
         self._dim_by_table[spec.name] = spec.dim
         if spec.show_click is not None:
             self._counts.add(spec.name)
+        if mode == "geo":
+            self._told.add(spec.name)
         self._resume(spec.name)
 
     def create_dense(self, specs: Sequence[DenseSpec], mode: str) -> None:
@@ -316,6 +327,7 @@ class Client:
         self._dim_by_table.update(other._dim_by_table)
         self._sequence_by_table.update(other._sequence_by_table)
         self._counts |= other._counts
+        self._told |= other._told
         self._dense_sizes.update(other._dense_sizes)
         return self
 
@@ -329,18 +341,34 @@ class Client:
     def pull(
         self, table: str, ids: npt.NDArray[np.int64], creates: bool = True
     ) -> npt.NDArray[np.float32]:
-        """The rows of ``ids``, best all different."""
+        """The rows of ``ids``, best all different, in memory of their own."""
         ids = messages.as_ids(ids)
-        order, starts = hashing.split_by_server(ids, self.num_servers)
-        parts = [ids[order[starts[s] : starts[s + 1]]] for s in range(self.num_servers)]
-        batches = [pa.record_batch([pa.array(part)], schema=messages.IDS) for part in parts]
-        answers = self._exchange("pull", table, batches, [{"creates": creates}] * self.num_servers)
-        if self.num_servers == 1:
-            return messages.rows_of(answers[0][0].column(0))
         out = np.empty((ids.shape[0], self._dim_by_table[table]), np.float32)
-        for s, (batch, _) in enumerate(answers):
-            out[order[starts[s] : starts[s + 1]]] = messages.rows_of(batch.column(0))
+        if self.num_servers == 1:
+            [(batch, _)] = self._exchange("pull", table, [_ids(ids)], [{"creates": creates}])
+            out[:] = messages.rows_of(batch.column(0))
+            return out
+        order, starts = hashing.split_by_server(ids, self.num_servers)
+        parts = [order[starts[s] : starts[s + 1]] for s in range(self.num_servers)]
+        headers = [{"creates": creates}] * self.num_servers
+        answers = self._exchange("pull", table, [_ids(ids[part]) for part in parts], headers)
+        for part, (batch, _) in zip(parts, answers, strict=True):
+            loops.scatter(out, part, messages.rows_of(batch.column(0)))
         return out
+
+    def step(self, pushes: Sequence[Push]) -> Fresh:
+        """Push to several tables in one exchange with every server; what comes back of them."""
+        shape = Shape(self._dense_sizes, frozenset(self._counts), frozenset(self._told))
+        batches = requests(pushes, shape, self.num_servers)
+        headers = []
+        for push in pushes:
+            self._sequence_by_table[push.table] += 1
+            number = self._sequence_by_table[push.table]
+            headers.append({"sequence": number, "learning_rate": push.learning_rate})
+        tables = tuple(push.table for push in pushes)
+        data = [{"pushes": headers}] * self.num_servers
+        answers = self._exchange("step", tables, batches, data)
+        return fresh(pushes, shape, [batch for batch, _ in answers])
 
     def push(
         self,
@@ -351,24 +379,8 @@ class Client:
         shows: npt.NDArray[np.float32] | None = None,
         clicks: npt.NDArray[np.float32] | None = None,
     ) -> None:
-        """Push gradients to every server, to those that hold none of ``ids`` as well: in sync mode
-        they wait for it.
-        """
-        ids = messages.as_ids(ids)
-        order, starts = hashing.split_by_server(ids, self.num_servers)
-        schema = messages.rows_schema(grads.shape[1], table in self._counts)
-        batches = []
-        for s in range(self.num_servers):
-            part = order[starts[s] : starts[s + 1]]
-            columns = [pa.array(ids[part]), messages.rows_array(grads[part])]
-            if table in self._counts:
-                ones, none = np.ones(len(part), np.float32), np.zeros(len(part), np.float32)
-                columns += [
-                    pa.array(ones if shows is None else shows[part]),
-                    pa.array(none if clicks is None else clicks[part]),
-                ]
-            batches.append(pa.record_batch(columns, schema=schema))
-        self._push("push", table, batches, learning_rate)
+        """A step with one sparse table."""
+        self.step([Push(table, grads, learning_rate, ids, shows, clicks)])
 
     def fill_rows(
         self, table: str, ids: npt.NDArray[np.int64], values: npt.NDArray[np.float32]
@@ -398,7 +410,10 @@ class Client:
     def pull_changed(self, table: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """Rows that other workers changed since this one asked last (geo)."""
         answers = self._exchange(
-            "pull_changed", table, [_no_rows()] * self.num_servers, [{}] * self.num_servers
+            "pull_changed",
+            table,
+            [_ids(np.empty(0, np.int64))] * self.num_servers,
+            [{}] * self.num_servers,
         )
         ids = [messages.numbers(batch.column(0)) for batch, _ in answers]
         return np.concatenate(ids), np.concatenate(
@@ -440,11 +455,8 @@ class Client:
     def push_dense(
         self, table: str, grads: npt.NDArray[np.float32], learning_rate: float | None = None
     ) -> None:
-        batches = [
-            pa.record_batch([pa.array(part)], schema=messages.FLAT)
-            for part in self._split(table, grads)
-        ]
-        self._push("push_dense", table, batches, learning_rate)
+        """A step with one dense table."""
+        self.step([Push(table, grads, learning_rate)])
 
     def _split(self, table: str, values: npt.NDArray[np.float32]) -> list[npt.NDArray[np.float32]]:
         return np.split(values, np.cumsum(self._dense_sizes[table])[:-1])
@@ -485,15 +497,12 @@ class Client:
             body = {"path": str(folder), "server": number, "num_servers": self.num_servers}
             self._persist(server, lambda s, body=body: s.act("load", body))
 
-    def _push(
-        self, op: str, table: str, batches: list[pa.RecordBatch], learning_rate: float | None
-    ) -> None:
-        self._sequence_by_table[table] += 1
-        data = {"sequence": self._sequence_by_table[table], "learning_rate": learning_rate}
-        self._exchange(op, table, batches, [data] * self.num_servers)
-
     def _exchange(
-        self, op: str, table: str, batches: Sequence[pa.RecordBatch], data: Sequence[dict[str, Any]]
+        self,
+        op: str,
+        table: Subject,
+        batches: Sequence[pa.RecordBatch],
+        data: Sequence[dict[str, Any]],
     ) -> list[tuple[Any, dict[str, Any]]]:
         """Send each server its request, then collect the answers; a server that breaks off is asked
         again on its own.
@@ -519,7 +528,12 @@ class Client:
         return answers
 
     def _ask(
-        self, server: _Server, op: str, table: str, batch: pa.RecordBatch, header: dict[str, Any]
+        self,
+        server: _Server,
+        op: str,
+        table: Subject,
+        batch: pa.RecordBatch,
+        header: dict[str, Any],
     ) -> bool:
         try:
             server.send(op, table, batch, header)
@@ -531,7 +545,7 @@ class Client:
         self,
         server: _Server,
         op: str,
-        table: str,
+        table: Subject,
         batch: pa.RecordBatch,
         header: dict[str, Any],
         is_asked: bool,
@@ -579,5 +593,5 @@ def _first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _no_rows() -> pa.RecordBatch:
-    return pa.record_batch([pa.array(np.empty(0, np.int64))], schema=messages.IDS)
+def _ids(ids: npt.NDArray[np.int64]) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(ids)], schema=messages.IDS)

@@ -18,6 +18,7 @@ from argosy.runtime.ps.tables.rules import Rule
 from argosy.runtime.ps.tables.sparse_table import SparseTable
 from argosy.runtime.ps.tables.spec import SparseSpec
 from argosy.runtime.ps.worker.client import Client
+from argosy.runtime.ps.worker.steps import Push
 
 _MINE = 0  # the worker's own tables have one writer
 
@@ -73,24 +74,26 @@ class GeoRows:
         )
         self._touched.append(ids)
 
-    def exchange(self) -> None:
-        """Send what changed here, take over what changed elsewhere."""
+    def difference(self) -> Push:
+        """What changed here since the last time, for the servers, which are taken to have it."""
         ids = np.unique(np.concatenate(self._touched)) if self._touched else np.empty(0, np.int64)
         self._touched.clear()
         base = self._base.pull(ids)
         delta = (self._trained.pull(ids) - base) / np.float32(self._num_workers)
         self._put(self._base, ids, base + delta)
-        self._client.push(self._name, ids, -delta)
-        self.take()
+        return Push(self._name, -delta, ids=ids)
 
-    def take(self) -> None:
+    def take(self, changed: npt.NDArray[np.int64], values: npt.NDArray[np.float32]) -> None:
         """Take over what changed elsewhere."""
-        changed, values = self._client.pull_changed(self._name)
         is_known = self._trained.has(changed)
         changed, values = changed[is_known], values[is_known]
         moved = self._trained.pull(changed) + values - self._base.pull(changed)
         self._put(self._trained, changed, moved)
         self._put(self._base, changed, values)
+
+    def refresh(self) -> None:
+        """Ask what changed elsewhere and take it over."""
+        self.take(*self._client.pull_changed(self._name))
 
     def _put(
         self, table: SparseTable, ids: npt.NDArray[np.int64], values: npt.NDArray[np.float32]
@@ -112,20 +115,26 @@ class GeoDense:
         self._num_workers = num_workers
         self._base = client.pull_dense(table).copy()
 
-    def exchange(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Send what changed in ``values`` since the last time; returns them with what others
-        did.
+    def difference(self, values: npt.NDArray[np.float32]) -> Push:
+        """What changed in ``values`` since the last time, for the servers, which are taken to have
+        it.
         """
         delta = (values - self._base) / np.float32(self._num_workers)
         self._base += delta
-        self._client.push_dense(self._table, delta)
-        return self.take(values)
+        return Push(self._table, delta)
 
-    def take(self, values: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
-        """What the servers have, with what changed in ``values`` since the last time; without
-        ``values`` as it is.
-        """
-        theirs = self._client.pull_dense(self._table)
-        moved = theirs if values is None else values + theirs - self._base
+    def take(
+        self, values: npt.NDArray[np.float32], theirs: npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.float32]:
+        """What the servers have, with what changed in ``values`` since the last time."""
+        moved: npt.NDArray[np.float32] = values + theirs - self._base
         self._base = theirs.copy()
         return moved
+
+    def refresh(self, values: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
+        """Ask what the servers have; what changed in ``values`` is given up without them."""
+        theirs = self._client.pull_dense(self._table)
+        if values is not None:
+            return self.take(values, theirs)
+        self._base = theirs.copy()
+        return theirs

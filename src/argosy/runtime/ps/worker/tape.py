@@ -44,7 +44,7 @@ log = logging.getLogger("argosy.ps")
 REFUSED = "refused"
 _HEAD = struct.Struct("<32sQQ")
 _SLOTS = ("step.0", "step.1")
-_MOST_PUSHES = 64  # from one resting point on; a loop without any would write more and more
+_MOST_PUSHES = 64  # to each table from one resting point on; without any it would grow and grow
 
 Floats = npt.NDArray[np.float32]
 
@@ -152,7 +152,7 @@ class Tape:
         if self._rest is None:
             return
         self._num_pushes += 1
-        if self._num_pushes > _MOST_PUSHES * max(1, len(self._rest.sequences)):
+        if self._num_pushes > _MOST_PUSHES:
             log.warning(
                 "%d pushes without the end of a step: if this worker is started again, it will "
                 "not know where in its data it was",

@@ -1,10 +1,13 @@
 """A worker's part in training with servers: pulls before the forward pass, pushes after the
 backward pass, in the job's mode.
 
-- ``sync``: a push returns when all workers' gradients of the step were applied; then the dense
-  values are fetched. All workers train on the same values.
-- ``half_async``: a push returns when the servers have applied it; nobody waits for other workers.
-- ``async``: pushes go through a queue and a thread; dense values are refreshed behind the worker's
+What a step pushes, to all tables, is one exchange with each server, which brings the dense values
+back.
+
+- ``sync``: a step ends when all workers' gradients were applied. All workers train on the same
+  values.
+- ``half_async``: a step ends when the servers have applied it; nobody waits for other workers.
+- ``async``: steps go through a queue and a thread; dense values are refreshed behind the worker's
   back, rows of the next batch can be fetched ahead.
 - ``geo``: the worker trains on its own and exchanges differences every ``k_steps`` steps.
 """
@@ -20,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +34,7 @@ from argosy.runtime.ps.tables.spec import SparseSpec
 from argosy.runtime.ps.worker.client import Client
 from argosy.runtime.ps.worker.geo import GeoDense, GeoRows, on_server
 from argosy.runtime.ps.worker.placement import place_dense
+from argosy.runtime.ps.worker.steps import Push, average
 from argosy.runtime.ps.worker.tape import Tape
 
 log = logging.getLogger("argosy.ps")
@@ -50,7 +54,7 @@ _LOOK_S = 1.0
 @dataclass(frozen=True)
 class Mode:
     """How workers and servers keep in step. ``queue_size`` and ``max_merge`` belong to ``async``:
-    pushes that may wait, and how many of them are averaged into one.
+    steps that may wait to be sent, and how many of them are averaged into one.
     """
 
     kind: str = "sync"
@@ -71,7 +75,7 @@ class Mode:
 
     @property
     def is_exact(self) -> bool:
-        """Whether a step is one push to each table, which is applied when it returns."""
+        """Whether what a step pushes is applied when it returns."""
         return self.kind in ("sync", "half_async")
 
     @property
@@ -107,6 +111,7 @@ class Worker:
         self._geo_dense: GeoDense | None = None
         self._sender: _Sender | None = None
         self._ahead: _Ahead | None = None
+        self._pushes: list[Push] = []  # of the step under way
         self._num_steps = 0
         self._tape = tape
         self.num_steps_before = 0
@@ -345,50 +350,56 @@ class Worker:
         learning_rate: float | None = None,
         counts: Counts | None = None,
     ) -> None:
-        """Push the gradients of rows; once per table and step, with no ids if there were none.
-        ``counts``: shows and clicks of each id, else one show.
+        """Push the gradients of rows, with the end of the step; once per table and step, with no
+        ids if there were none. ``counts``: shows and clicks of each id, else one show.
         """
-        with self._pushing():
-            if table in self._geo_rows:
-                self._geo_rows[table].push(ids, grads, learning_rate)
-            elif self._sender is not None:
-                self._sender.put(table, (ids, grads, learning_rate, counts))
-            else:
-                self._client.push(table, ids, grads, learning_rate, *(counts or (None, None)))
+        if table in self._geo_rows:
+            self._check_position()
+            self._geo_rows[table].push(ids, grads, learning_rate)
+        else:
+            shows, clicks = counts or (None, None)
+            self._pushes.append(Push(table, grads, learning_rate, ids, shows, clicks))
 
     def end_step(self, grads: Sequence[torch.Tensor], learning_rate: float | None = None) -> None:
-        """Push the gradients of the dense parameters and bring their values up to date; in ``geo``
-        (no gradients) exchange if it is time.
+        """Push the gradients of the dense parameters, with those of rows, and bring their values up
+        to date; in ``geo`` (no gradients) exchange if it is time.
         """
         self._num_steps += 1
+        pushes, self._pushes = self._pushes, []
         with self._pushing():
             if self.mode.kind == "geo":
                 if self._num_steps % self.mode.k_steps == 0:
                     self._exchange()
-            elif self._shapes:
-                flat = self._flat(grads)
-                if self._sender is not None:
-                    self._sender.put(DENSE, (flat, learning_rate))
-                    fresh = self._sender.latest_dense()
-                    if fresh is not None:
-                        self._write(fresh)
-                else:
-                    self._client.push_dense(DENSE, flat, learning_rate)
-                    self._write(self._read_dense())
+                return
+            if self._shapes:
+                pushes.append(Push(DENSE, self._flat(grads), learning_rate))
+            if not pushes:
+                return
+            if self._sender is None:
+                values = self._step(pushes)
+            else:
+                self._sender.put(pushes)
+                values = self._sender.latest_dense()
+            if values is not None:
+                self._write(values)
 
-    def _read_dense(self) -> npt.NDArray[np.float32]:
-        if self._tape is None:
-            return self._client.pull_dense(DENSE)
-        return self._tape.read(DENSE, np.empty(0, np.int64), lambda: self._client.pull_dense(DENSE))
+    def _step(self, pushes: Sequence[Push]) -> npt.NDArray[np.float32] | None:
+        """Push, and get the dense values, or those that were read when this step was done
+        before.
+        """
+        values = self._client.step(pushes).dense.get(DENSE)
+        if values is None or self._tape is None:
+            return values
+        return self._tape.read(DENSE, np.empty(0, np.int64), lambda: values)
 
     def refresh(self) -> None:
         """Take over what the servers have now: dense values, in ``geo`` also rows; there what was
         not exchanged yet stays on top.
         """
         for rows in self._geo_rows.values():
-            rows.take()
+            rows.refresh()
         if self._geo_dense is not None:
-            self._write(self._geo_dense.take(self._flat(self._params)))
+            self._write(self._geo_dense.refresh(self._flat(self._params)))
         elif self._shapes:
             self._write(self._client.pull_dense(DENSE))
 
@@ -398,16 +409,24 @@ class Worker:
         """
         if not self._shapes:
             return {}
-        flat = self._client.pull_dense(DENSE) if self._geo_dense is None else self._geo_dense.take()
+        source = self._geo_dense
+        flat = self._client.pull_dense(DENSE) if source is None else source.refresh()
         return {
             name: part.clone() for name, part in zip(self._shapes, self._split(flat), strict=True)
         }
 
     def _exchange(self) -> None:
-        for rows in self._geo_rows.values():
-            rows.exchange()
-        if self._geo_dense is not None:
-            self._write(self._geo_dense.exchange(self._flat(self._params)))
+        pushes = [rows.difference() for rows in self._geo_rows.values()]
+        values = self._flat(self._params) if self._geo_dense is not None else None
+        if self._geo_dense is not None and values is not None:
+            pushes.append(self._geo_dense.difference(values))
+        if not pushes:
+            return
+        fresh = self._client.step(pushes)
+        for name, (changed, rows_changed) in fresh.changed.items():
+            self._geo_rows[name].take(changed, rows_changed)
+        if self._geo_dense is not None and values is not None:
+            self._write(self._geo_dense.take(values, fresh.dense[DENSE]))
 
     def _flat(self, tensors: Sequence[torch.Tensor]) -> npt.NDArray[np.float32]:
         return torch.cat([t.detach().reshape(-1).float() for t in tensors]).numpy()
@@ -430,17 +449,17 @@ class Worker:
 
 
 class _Sender:
-    """The thread of ``async``: sends what was put into its queue, in order, and keeps the newest
-    dense values.
+    """The thread of ``async``: sends the steps that were put into its queue, in order, and keeps
+    the newest dense values.
 
     An error ends its work and is raised by every later call. No call waits longer than the thread
-    lives, and each push of the thread is ended by its client when a server does not answer.
+    lives, and each step of the thread is ended by its client when a server does not answer.
     """
 
     def __init__(self, connect: Callable[[], Client], mode: Mode) -> None:
         self._mode = mode
         self._changed = threading.Condition()
-        self._queue: deque[Any] = deque()  # guarded by _changed, as all below
+        self._queue: deque[list[Push]] = deque()  # guarded by _changed, as all below
         self._num_under_way = 0
         self._is_closed = False
         self._dense: npt.NDArray[np.float32] | None = None
@@ -449,11 +468,11 @@ class _Sender:
         self._thread = threading.Thread(target=self._serve, name="argosy-ps-sender", daemon=True)
         self._thread.start()
 
-    def put(self, table: str, item: Any) -> None:
-        """Queue a push; waits while the queue is full."""
+    def put(self, pushes: list[Push]) -> None:
+        """Queue a step; waits while the queue is full."""
         with self._changed:
             self._wait(lambda: len(self._queue) < self._mode.queue_size)
-            self._queue.append((table, item))
+            self._queue.append(pushes)
             self._changed.notify_all()
 
     def latest_dense(self) -> npt.NDArray[np.float32] | None:
@@ -495,11 +514,13 @@ class _Sender:
 
     def _serve(self) -> None:
         while True:
-            batch = self._next()
-            if not batch:
+            steps = self._next()
+            if not steps:
                 return
             try:
-                self._send(batch[0][0], [item for _, item in batch])
+                fresh = self._client.step([average(pushes) for pushes in zip(*steps, strict=True)])
+                with self._changed:
+                    self._dense = fresh.dense.get(DENSE)
             except BaseException as error:  # it belongs to the thread that trains
                 with self._changed:
                     self._error = error
@@ -511,39 +532,23 @@ class _Sender:
                     self._num_under_way = 0
                     self._changed.notify_all()
 
-    def _next(self) -> list[Any]:
-        """Pushes to one table that are sent as one, at least one; none at the end."""
+    def _next(self) -> list[list[Push]]:
+        """Steps that are sent as one, at least one; none at the end."""
         with self._changed:
             while not self._queue and not self._is_closed:
                 self._changed.wait()  # ended by close()
-            batch: list[Any] = []
-            while self._queue and len(batch) < max(1, self._mode.max_merge):
-                if batch and self._queue[0][0] != batch[0][0]:
+            steps: list[list[Push]] = []
+            while self._queue and len(steps) < max(1, self._mode.max_merge):
+                if steps and _tables(self._queue[0]) != _tables(steps[0]):
                     break
-                batch.append(self._queue.popleft())
-            self._num_under_way = len(batch)
+                steps.append(self._queue.popleft())
+            self._num_under_way = len(steps)
             self._changed.notify_all()
-            return batch
+            return steps
 
-    def _send(self, table: str, items: list[Any]) -> None:
-        scale = np.float32(1.0 / len(items))
-        if table == DENSE:
-            total = sum(flat for flat, _ in items) * scale
-            self._client.push_dense(DENSE, np.asarray(total, np.float32), items[-1][1])
-            fresh = self._client.pull_dense(DENSE)
-            with self._changed:
-                self._dense = fresh
-        else:
-            ids = np.concatenate([item[0] for item in items])
-            grads = np.concatenate([item[1] for item in items])
-            counts = (
-                (None, None)
-                if items[0][3] is None
-                else [np.concatenate([i[3][k] for i in items]) for k in (0, 1)]
-            )
-            self._client.push(
-                table, ids, grads * scale if len(items) > 1 else grads, items[-1][2], *counts
-            )
+
+def _tables(pushes: Sequence[Push]) -> list[str]:
+    return [push.table for push in pushes]
 
 
 class _Ahead:

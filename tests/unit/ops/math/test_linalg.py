@@ -1,0 +1,45 @@
+import pytest
+import torch
+
+from argosy.foundation import torch_private as private
+from argosy.ops.math import linalg
+
+
+def gradients(function, inputs, grad, **options):
+    return torch.autograd.grad(function(*inputs), inputs, grad, **options)
+
+
+def inputs_of(rows, width, units):
+    torch.manual_seed(0)
+    shapes = ((rows, width), (width, units), (units,))
+    return [torch.randn(shape, requires_grad=True) for shape in shapes], torch.randn(rows, units)
+
+
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_the_gradients_of_a_large_linear_map_are_those_of_torch(monkeypatch, is_transposed):
+    if private.onednn_linear is None:
+        pytest.skip("this torch has no oneDNN")
+    calls, by_onednn = [], private.onednn_linear
+    monkeypatch.setattr(
+        private, "onednn_linear", lambda *args: calls.append(args) or by_onednn(*args)
+    )
+    inputs, grad = inputs_of(1024, 429, 64)
+    if is_transposed:
+        grad = grad.t().contiguous().t()
+    ours = gradients(linalg.linear.fn, inputs, grad)
+    assert len(calls) == 1
+    theirs = gradients(lambda x, weight, bias: torch.addmm(bias, x, weight), inputs, grad)
+    for found, expected in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(8, 4, 3), (1024, 429, 64)])
+def test_a_linear_map_can_be_differentiated_twice(shape):
+    inputs, grad = inputs_of(*shape)
+    _, weight, _ = inputs
+    grad.requires_grad_()
+    [found, *_] = gradients(linalg.linear.fn, inputs, grad, create_graph=True)
+    [second] = torch.autograd.grad(found.sum(), weight)
+    torch.testing.assert_close(
+        second, grad.detach().sum(0).expand(weight.shape), rtol=1e-4, atol=1e-3
+    )
