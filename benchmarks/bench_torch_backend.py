@@ -140,9 +140,7 @@ def main() -> int:
     for n in args.processes:
         with tempfile.TemporaryDirectory() as folder:
             store = Path(folder) / "store"
-            torch.multiprocessing.spawn(
-                worker, (n, str(store), rounds, args.sizes, args.kinds), n
-            )
+            torch.multiprocessing.spawn(worker, (n, str(store), rounds, args.sizes, args.kinds), n)
             failures += int(Path(f"{store}-failures").read_text())
     print(f"{failures} figures are short of their bars" if failures else "all bars are met")
     return int(failures > 0)

@@ -40,7 +40,9 @@ def tell(parameters, **others):
 """
 
 # Accelerate names gloo itself where it makes the group for CPUs; it takes one that is there
-ACCELERATE = COMMON + """
+ACCELERATE = (
+    COMMON
+    + """
 dist.init_process_group(backend)
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
@@ -67,8 +69,11 @@ objects = broadcast_object_list([{"of": accelerator.process_index}])
 mean = accelerator.reduce(torch.tensor(float(accelerator.process_index)), "mean").item()
 tell(trained, seen=seen, objects=objects, mean=mean)
 """
+)
 
-FABRIC = COMMON + """
+FABRIC = (
+    COMMON
+    + """
 from lightning_fabric import Fabric
 from lightning_fabric.strategies import DDPStrategy
 
@@ -97,8 +102,11 @@ objects = fabric.broadcast({"of": fabric.global_rank}, src=1)
 mean = fabric.all_reduce(torch.tensor(float(fabric.global_rank)), reduce_op="mean").item()
 tell(trained, objects=objects, mean=mean)
 """
+)
 
-FABRIC_SHARDED = COMMON + """
+FABRIC_SHARDED = (
+    COMMON
+    + """
 from lightning_fabric import Fabric
 from lightning_fabric.strategies import ModelParallelStrategy
 from torch.distributed.fsdp import fully_shard
@@ -124,6 +132,7 @@ for epoch in range(3):
         losses.append(fabric.all_gather(loss.detach()).tolist())
 tell([p.full_tensor() for p in model.parameters()])
 """
+)
 
 SCRIPTS = {
     "accelerate": ACCELERATE,
