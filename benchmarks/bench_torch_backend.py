@@ -2,6 +2,8 @@
 sizes, and a training step of DDP.
 
     python benchmarks/bench_torch_backend.py [--processes 2 3 4] [--rounds 11] [--quick]
+
+The exit code is 1 if a bar is not met.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -112,26 +115,36 @@ def worker(rank: int, n: int, path: str, rounds: int, sizes: list[int], kinds: s
     if not kinds or "ddp" in kinds:
         found = alternate({name: step_of(g) for name, g in groups.items()}, rounds, 3)
         gain = found["gloo"] / found["argosy"]
+        wanted = WANTED_DDP if n == 2 else 1.0
+        failures += gain < wanted
         if rank == 0:
             mine, theirs = (found[name] * 1e3 for name in ("argosy", "gloo"))
-            wanted = WANTED_DDP if n == 2 else 1.0
-            print(f"DDP step: argosy {mine:.1f} ms, gloo {theirs:.1f} ms, {gain:.2f} ({wanted})")
+            print(
+                f"DDP step: argosy {mine:.1f} ms, gloo {theirs:.1f} ms, {gain:.2f} ({wanted})"
+                f"{'' if gain >= wanted else '  short'}"
+            )
+    if rank == 0:
+        Path(f"{path}-failures").write_text(str(failures))
     dist.destroy_process_group()
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--processes", type=int, nargs="+", default=[2, 3, 4])
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--kinds", default="", help="names with commas; ddp among them")
+    parser.add_argument("--quick", action="store_true", help="5 rounds")
     args = parser.parse_args()
+    rounds, failures = 5 if args.quick else args.rounds, 0
     for n in args.processes:
         with tempfile.TemporaryDirectory() as folder:
-            torch.multiprocessing.spawn(
-                worker, (n, str(Path(folder) / "store"), args.rounds, args.sizes, args.kinds), n
-            )
+            store = Path(folder) / "store"
+            torch.multiprocessing.spawn(worker, (n, str(store), rounds, args.sizes, args.kinds), n)
+            failures += int(Path(f"{store}-failures").read_text())
+    print(f"{failures} figures are short of their bars" if failures else "all bars are met")
+    return int(failures > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

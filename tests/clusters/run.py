@@ -43,6 +43,11 @@ SUITES = (
     Suite("mpi", ("test_mpi.py",), debian=("openmpi-bin", "mpich")),
     Suite("torchrun", ("test_torchrun.py",)),
     Suite("torchx", ("test_torchx.py",), pypi=("torchx>=0.7,<1",)),
+    Suite(
+        "trainers",
+        ("test_trainers.py",),
+        pypi=("accelerate>=1.10,<2", "lightning-fabric>=2.6,<3", "psutil"),
+    ),
     Suite("ray", ("test_ray.py",), pypi=("ray[train]>=2.60,<3", "psutil")),
 )
 

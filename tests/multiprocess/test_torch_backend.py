@@ -21,8 +21,8 @@ def test_every_collective(pool, tmp_path, world_size):
 @pytest.mark.parametrize(
     "body",
     [
-        "reductions", "messages", "sparse", "futures", "mismatch", "late", "deadlock", "aborted",
-        "other_devices", "again",
+        "reductions", "messages", "sparse", "futures", "two_orders", "readers", "mismatch", "late",
+        "deadlock", "aborted", "other_devices", "again",
     ],
 )  # fmt: skip
 def test_ranks_of_torch(pool, tmp_path, body):

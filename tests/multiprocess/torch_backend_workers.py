@@ -258,6 +258,49 @@ def futures(rank: int, world_size: int, *, path: str) -> None:
         assert isinstance(work.exception(), CollectiveMismatch)
 
 
+def two_orders(rank: int, world_size: int, *, path: str) -> None:
+    """Ranks start calls of two groups in different orders, on as many cores as they compute with,
+    where a large sum begins in the thread that asks for it.
+    """
+    with group(rank, world_size, path):
+        parts = [dist.group.WORLD, dist.new_group([0, 1])]
+        for size in (5, 1 << 20):
+            order = (0, 1) if rank == 0 else (1, 0)
+            found = [value(rank, size) + i for i in range(2)]
+            works = {
+                i: dist.all_reduce(found[i], group=parts[i], async_op=True, op=dist.ReduceOp.AVG)
+                for i in order
+            }
+            for work in works.values():
+                work.wait()
+            for i in range(2):
+                assert torch.equal(found[i], sum(every(world_size, size)) / world_size + i)
+        for i in range(20):  # calls of both kinds keep their order
+            x, y = torch.full((1 << 19,), float(rank + i)), value(rank)
+            work = dist.all_reduce(x, async_op=True)
+            dist.all_reduce(y)
+            assert work.is_success()
+            assert torch.equal(y, sum(every(world_size)))
+            assert x[0] == x[-1] == sum(range(world_size)) + i * world_size
+    with group(rank, world_size, f"{path}-mismatch"):
+        work = dist.all_reduce(torch.ones((1 << 19) + rank), async_op=True)
+        with pytest.raises(CollectiveMismatch):
+            work.wait()
+
+
+def readers(rank: int, world_size: int, *, path: str) -> None:
+    """A message that never comes: the end of the group ends the call and joins its thread."""
+    before = set(threading.enumerate())
+    with group(rank, world_size, path):
+        works = [dist.irecv(torch.zeros(5), 1 - rank), dist.irecv(torch.zeros(5), tag=1)]
+        assert any("recv" in thread.name for thread in threading.enumerate())
+        dist.barrier()
+    for work in works:
+        with pytest.raises(CommError):
+            work.wait()
+    assert set(threading.enumerate()) <= before
+
+
 def mismatch(rank: int, world_size: int, *, path: str) -> None:
     with group(rank, world_size, path):
         call = dist.all_reduce if rank == 0 else lambda t: dist.broadcast(t, 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import abc
 import enum
+import functools
 from collections.abc import Callable, Sequence
 
 import torch
@@ -104,6 +105,12 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def barrier(self) -> None:
         """Wait until every rank has called it."""
+
+    def begin_all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> Callable[[], None] | None:
+        """Begin an ``all_reduce`` and return what is left of it, to be called before any other
+        collective, in any thread; None if it is done. Waits for other ranks for a moment at most.
+        """
+        return functools.partial(self.all_reduce, tensor, op)
 
     def set_timeout(self, timeout_s: float) -> None:
         """From the next call on, wait so long for the other ranks."""

@@ -67,6 +67,7 @@ class Group:
         self._queue = CommQueue(self.label)
         self.run = self._queue.run  # runs a collective of this group and waits for it
         self.submit = self._queue.submit  # starts a collective of this group
+        self.start = self._queue.start  # the same, and begins it here if nothing is pending
         # Messages have queues of their own, one for each peer and direction: a send that waits for
         # its receiver must not hold up the receive that somebody else waits for.
         self._message_queues: dict[tuple[str, int], CommQueue] = {}

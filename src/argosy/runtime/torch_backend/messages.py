@@ -9,12 +9,14 @@ does all that.
 from __future__ import annotations
 
 import abc
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 
+from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import CollectiveMismatch, UsageError
 from argosy.runtime.comm import arguments
 from argosy.runtime.comm.backend import Backend
@@ -23,6 +25,10 @@ from argosy.runtime.comm.backends.shm.backend import ShmBackend
 from argosy.runtime.comm.backends.torch_pg import TorchBackend
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.work import Work
+
+_log = logging.getLogger(__name__)
+
+_CLOSE_S = 10.0  # longer than a transport waits for its calls when it is closed
 
 
 class Messages(abc.ABC):
@@ -39,6 +45,11 @@ class Messages(abc.ABC):
     @abc.abstractmethod
     def recv_any(self, tensor: torch.Tensor, tag: int) -> Work:
         """The result of the work is the rank that the message came from."""
+
+    def close(self) -> None:  # noqa: B027 - most have none
+        """End the threads that this object has started; call it when the transport is closed,
+        which ends what they wait for.
+        """
 
 
 def messages_of(group: Group) -> Messages:
@@ -109,7 +120,7 @@ class _Receipt:
 
 class Postbox(Messages):
     """Through the mailboxes of a shared-memory group. A mailbox is read by one thread at a time,
-    which there is while somebody waits for its messages.
+    which there is while somebody waits for its messages; ``close`` joins those.
     """
 
     def __init__(self, group: Group, backend: ShmBackend) -> None:
@@ -122,6 +133,7 @@ class Postbox(Messages):
         self._aside: dict[int, list[tuple[int, torch.Tensor]]] = {r: [] for r in self._sources}
         self._read: set[int] = set()  # mailboxes that a thread reads
         self._num_any_threads = 0
+        self._threads: list[threading.Thread] = []  # those that read and have not ended
 
     def send(self, tensor: torch.Tensor, dst: int, tag: int) -> Work:
         backend = self._transport
@@ -271,7 +283,21 @@ class Postbox(Messages):
 
     def _start(self, name: str, call: Callable[..., None], *args: object) -> None:
         label = f"argosy-{self._group.label}-{name}"
-        threading.Thread(target=call, args=args, name=label, daemon=True).start()
+        thread = threading.Thread(target=call, args=args, name=label, daemon=True)
+        with self._lock:
+            self._threads = [each for each in self._threads if each.is_alive()]
+            thread.start()
+            self._threads.append(thread)
+
+    def close(self) -> None:
+        with self._lock:
+            threads, self._threads = self._threads, []
+        until = Deadline.after(_CLOSE_S)
+        for thread in threads:
+            if thread is not threading.current_thread():
+                thread.join(until.remaining_s())
+                if thread.is_alive():
+                    _log.warning("%s has not ended within %g s", thread.name, _CLOSE_S)
 
 
 def _deliver(receipt: _Receipt, message: torch.Tensor, src: int) -> None:

@@ -83,9 +83,10 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         result: list[torch.Tensor],
         call: Callable[..., Any],
         *args: Any,
+        begin: Callable[[], Callable[[], None] | None] | None = None,
     ) -> dist.Work:
-        """Run a collective, or queue it if torch is not going to wait for it at once. ``title`` and
-        ``inputs`` are for profilers.
+        """Run a collective, or queue it if torch is not going to wait for it at once; then
+        ``begin`` may do a part of it here. ``title`` and ``inputs`` are for profilers.
         """
         self._sequence += 1
         limit_s = options.limit_s(opts)
@@ -98,6 +99,8 @@ class ArgosyProcessGroup(dist.ProcessGroup):
                 work.wait()
             return GroupWork(work, result)
         if opts.asyncOp:
+            if begin is not None and limit_s is None:
+                return GroupWork(self._group.start(begin, call, *args), result)
             return GroupWork(self._group.submit(call, *args), result)
         self._group.run(call, *args)
         return self._done
@@ -137,7 +140,14 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         op, factor = options.operation("all_reduce", opts.reduceOp)
         if factor is None and tensor.layout is torch.strided:
             return self._start(
-                "all_reduce", [tensor], opts, [tensor], self._transport.all_reduce, tensor, op
+                "all_reduce",
+                [tensor],
+                opts,
+                [tensor],
+                self._transport.all_reduce,
+                tensor,
+                op,
+                begin=functools.partial(self._transport.begin_all_reduce, tensor, op),
             )
         return self._start(
             "all_reduce",
@@ -532,6 +542,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
             self.session.close()
         else:
             self.session.drop(self._group)
+        self._messages.close()
 
     abort = shutdown
 

@@ -31,6 +31,72 @@ def test_a_submitted_call_runs_in_the_queues_thread(queue):
     assert queue.num_pending == 0
 
 
+def test_a_call_that_is_started_begins_in_the_caller_and_goes_on_in_the_thread(queue):
+    seen = []
+    work = queue.start(lambda: seen.append(threading.current_thread()), max, 3, 4)
+    assert work.is_completed()
+    assert seen == [threading.current_thread()]
+    work = queue.start(lambda: threading.current_thread, max, 3, 4)
+    assert work.wait(5).name == "argosy-comm-test"
+
+
+def test_a_call_that_is_started_does_not_overtake_others(queue):
+    gate, order = threading.Event(), []
+    queue.submit(lambda: (gate.wait(5), order.append(0)))
+    work = queue.start(lambda: order.append(-1), order.append, 1)
+    assert not work.is_completed()
+    gate.set()
+    work.wait(5)
+    assert order == [0, 1]
+
+
+def _begun_elsewhere(queue, order, left):
+    """Another thread that begins a call and stays in it until the event is set."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def begin():
+        order.append("begin")
+        begun.set()
+        go_on.wait(5)
+        return left
+
+    thread = threading.Thread(target=queue.start, args=(begin, max, 3, 4))
+    thread.start()
+    assert begun.wait(5)
+    return thread, go_on
+
+
+@pytest.mark.parametrize("is_left", [True, False])
+def test_nothing_comes_between_the_parts_of_a_call(queue, is_left):
+    order = []
+    left = (lambda: order.append("end")) if is_left else None
+    thread, go_on = _begun_elsewhere(queue, order, left)
+    others = [queue.submit(order.append, i) for i in range(2)]
+    go_on.set()
+    for work in others:
+        work.wait(5)
+    thread.join(5)
+    assert order == ["begin", *(["end"] if is_left else []), 0, 1]
+    assert queue.run(max, 3, 4) == 4
+    assert queue.num_pending == 0
+
+
+def test_a_call_may_be_started_by_who_is_called_back(queue):
+    works = []
+    first = queue.submit(max, 1, 2)
+    first.on_done(lambda _: works.append(queue.start(lambda: None, max, 3, 4)))
+    queue.run(max, 1, 2)
+    assert [work.wait(5) for work in works] == [4]
+
+
+def test_the_error_of_a_call_that_is_started_is_kept_for_who_waits(queue):
+    work = queue.start(lambda: 1 // 0, max, 3, 4)
+    with pytest.raises(ZeroDivisionError):
+        work.wait()
+    assert isinstance(work.error, ZeroDivisionError)
+    assert queue.run(max, 3, 4) == 4
+
+
 def test_order_is_kept_between_sync_and_async(queue):
     order = []
     gate = threading.Event()

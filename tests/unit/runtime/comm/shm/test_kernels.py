@@ -57,6 +57,46 @@ def control():
     return int(blocks.ctypes.data), blocks
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("divisor", [1, 3])
+@pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 1000])
+def test_sum_pieces(control, nap, count, divisor, dtype):
+    """Rank 1 of three; the others have published everything, the same in each of their pieces."""
+    base, blocks = control
+    piece, stride = 100, 400  # two buffers of 200 elements for each rank
+    memory = np.zeros(3 * stride, dtype)
+    for rank in (0, 2):
+        memory[rank * stride : (rank + 1) * stride] = 10.0**rank
+    blocks[0, 0] = blocks[2, 0] = 50
+    data = np.arange(count, dtype=dtype)
+    done = kernels.sum_pieces(
+        base, 1, 3, 7, 0, 0, 0, 0, nap[0], memory, 200, stride,
+        int(data.ctypes.data), count, piece, 0, divisor,
+    )  # fmt: skip
+    assert done == max(1, -(-count // piece))
+    assert kernels.has_arrived(base, 1, 6 + done)
+    assert not kernels.has_arrived(base, 1, 7 + done)
+    expected = (1 + np.arange(count, dtype=dtype) + 100) / dtype(divisor)
+    np.testing.assert_array_equal(data, expected)
+
+
+def test_sum_pieces_stops_before_a_piece_for_which_a_rank_is_late(control, nap):
+    base, blocks = control
+    memory = np.zeros(3 * 400)
+    blocks[0, 0], blocks[2, 0] = 50, 8  # rank 2 has published two of four pieces
+    data = np.arange(350.0)
+    done = kernels.sum_pieces(
+        base, 1, 3, 7, 0, 0, 0, 0, nap[0], memory, 200, 400,
+        int(data.ctypes.data), 350, 100, 0, 2,
+    )  # fmt: skip
+    assert done == 2  # the last elements come first
+    np.testing.assert_array_equal(data[:200], np.arange(200.0))
+    np.testing.assert_array_equal(data[200:], np.arange(200.0, 350.0) / 2)
+    assert kernels.has_arrived(base, 1, 9)
+    kernels.sum_late_piece(memory, 200, 400, 3, 1, int(data.ctypes.data) + 800, 100, 2)
+    np.testing.assert_array_equal(data[100:200], np.arange(100.0, 200.0) / 2)
+
+
 @pytest.fixture
 def nap():
     """The address of a timespec of 5 ms, kept alive by the array beside it."""

@@ -13,6 +13,7 @@ CollectiveTimeout. After an error the group stays broken.
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
@@ -34,6 +35,7 @@ from argosy.runtime.comm.backends.shm.board import Board, Seat, board_bytes
 from argosy.runtime.comm.backends.shm.bucket import ShmBucket, bucket_offset, row_bytes
 from argosy.runtime.comm.backends.shm.care import await_keys, poll
 from argosy.runtime.comm.backends.shm.mail import Letter, Mail
+from argosy.runtime.comm.backends.shm.patience import patience_s
 from argosy.runtime.comm.backends.shm.reduction import HAS_KERNEL, Rows, combine, operation_for
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.backends.shm.steps import Steps
@@ -119,6 +121,7 @@ class ShmBackend(Backend):
         # above this size each rank combines a share, which takes a second step
         self._direct_bytes = sys.maxsize if world_size <= _DIRECT_UP_TO else _DIRECT_BYTES
         self._num_buckets = 0
+        self._num_cores = len(os.sched_getaffinity(0))
         try:
             self._steps.join()
         except BaseException:
@@ -186,27 +189,57 @@ class ShmBackend(Backend):
 
     @_call
     def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
-        if (
-            (op is not ReduceOp.SUM and op is not ReduceOp.AVG)
-            or tensor.dtype not in HAS_KERNEL
-            or self.world_size == 1
-            or tensor.nbytes > self._direct_bytes
-        ):
+        if not self._has_kernel(tensor, op):
             self._all_reduce_generally(tensor, op)
             return
-        # The common case, with little Python around the kernel: a small sum takes a few
-        # microseconds.
+        left = self._begin_sum(tensor, op)
+        if left is not None:
+            left()
+
+    @_call
+    def begin_all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> Callable[[], None] | None:
+        threads = torch.get_num_threads()
+        limit_s = patience_s(tensor.nbytes, self.world_size, threads, self._num_cores)
+        if limit_s == 0 or not (self._has_kernel(tensor, op) and tensor.is_contiguous()):
+            return super().begin_all_reduce(tensor, op)
+        left = self._begin_sum(tensor, op, limit_s)
+        return None if left is None else functools.partial(self._finish, left, tensor)
+
+    @_call
+    def _finish(self, left: Callable[[], None], tensor: torch.Tensor) -> None:
+        """Do what is left of a sum in ``tensor``, which lives until then."""
+        left()
+
+    def _has_kernel(self, tensor: torch.Tensor, op: ReduceOp) -> bool:
+        return (
+            (op is ReduceOp.SUM or op is ReduceOp.AVG)
+            and tensor.dtype in HAS_KERNEL
+            and self.world_size > 1
+            and tensor.nbytes <= self._direct_bytes
+        )
+
+    def _begin_sum(
+        self, tensor: torch.Tensor, op: ReduceOp, limit_s: float | None = None
+    ) -> Callable[[], None] | None:
+        """The common case, with little Python around the kernel: a small sum takes a few
+        microseconds. Returns what is left to do.
+        """
         if not tensor.is_cpu:
             raise _not_cpu(tensor)
         whole = tensor if tensor.is_contiguous() else tensor.detach().contiguous()
         dtype = whole.dtype
         rows = self._rows[dtype][(self._steps.num_done + 1) & 1]
         piece = min(_PIECE_BYTES, self._layout.slot_bytes) // dtype.itemsize
-        self._steps.run_sum(dtype, whole.numel(), int(op), rows, whole.data_ptr(), piece)
-        if op is ReduceOp.AVG:
-            whole.detach().div_(self.world_size)
-        if whole is not tensor:
-            tensor.detach().copy_(whole)
+        divisor = self.world_size if op is ReduceOp.AVG else 1
+        left = self._steps.begin_sum(
+            dtype, whole.numel(), int(op), rows, whole.data_ptr(), piece, divisor, limit_s
+        )
+        if whole is tensor:
+            return left
+        if left is not None:
+            left()
+        tensor.detach().copy_(whole)
+        return None
 
     def _all_reduce_generally(self, tensor: torch.Tensor, op: ReduceOp) -> None:
         arguments.check_reducible("all_reduce", op, tensor.dtype)
@@ -358,16 +391,19 @@ class ShmBackend(Backend):
             [s.numel() for s, _ in sources], [t.numel() for t, _ in targets]
         )
         others = [r for r in range(n) if r != self.rank]
-        for low, high in self._pieces(largest, dtype, n):
+        num_places = max(1, n - 1)  # in a buffer: nobody writes to itself
+        for low, high in self._pieces(largest, dtype, num_places):
             slots = self._buffer(dtype)
-            size = slots.tensor.shape[1] // n
+            size = slots.tensor.shape[1] // num_places
             for r in others:
                 part = sources[r][0][low:high]
-                slots.tensor[self.rank, r * size : r * size + part.numel()].copy_(part)
+                at = _place(self.rank, r) * size
+                slots.tensor[self.rank, at : at + part.numel()].copy_(part)
             self._steps.run()
             for s in others:
                 part = targets[s][0][low:high]
-                part.copy_(slots.tensor[s, self.rank * size : self.rank * size + part.numel()])
+                at = _place(s, self.rank) * size
+                part.copy_(slots.tensor[s, at : at + part.numel()])
         targets[self.rank][0].copy_(sources[self.rank][0])
         for _, finish in targets:
             finish()
@@ -486,6 +522,11 @@ class _RowsByDtype(dict[torch.dtype, tuple[Rows, Rows]]):
     def __missing__(self, dtype: torch.dtype) -> tuple[Rows, Rows]:
         made = self[dtype] = (Rows.of(self._slots, 0, dtype), Rows.of(self._slots, 1, dtype))
         return made
+
+
+def _place(sender: int, receiver: int) -> int:
+    """Which of the places in the buffer of ``sender`` is for ``receiver``."""
+    return receiver if receiver < sender else receiver - 1
 
 
 def _flat(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:

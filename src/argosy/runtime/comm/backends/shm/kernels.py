@@ -168,47 +168,65 @@ def add_others(memory: Any, first: int, stride: int, world_size: int, rank: int,
 
 
 @numba.njit(nogil=True, cache=True)
+def finish_piece(
+    memory: Any, first: int, stride: int, world_size: int, rank: int, part: Any, divisor: int
+) -> None:
+    """Make ``part`` the sum over all rows, as ``add_others``, divided by ``divisor``."""
+    add_others(memory, first, stride, world_size, rank, part)
+    if divisor > 1:
+        by = memory.dtype.type(divisor)
+        for i in range(part.shape[0]):
+            part[i] /= by
+
+
+@numba.njit(nogil=True, cache=True)
 def sum_pieces(
     base: int, rank: int, world_size: int, step: int, number: int, kind: int, dtype: int,
-    total: int, detail: int, timespec: int,
-    memory: Any, parity_offset: int, stride: int, address: int, count: int, piece: int,
+    detail: int, timespec: int, memory: Any, parity_offset: int, stride: int,
+    address: int, count: int, piece: int, done: int, divisor: int,
 ) -> int:  # fmt: skip
-    """Sum ``count`` elements at ``address`` over all ranks in place, a step per ``piece`` of them,
-    from ``step`` on: write the own row, publish, wait, compare, add.
+    """Sum ``count`` elements at ``address`` over all ranks in place and divide them by ``divisor``,
+    a step per ``piece`` of them: write the own row, publish, wait, compare, add. The first ``done``
+    pieces are summed already; ``step`` is that of the next.
+
+    The last elements come first. Who fills a large tensor from its beginning has left its end in
+    the cache, and who reads the sums will find their beginning there.
 
     The buffers of a step begin at element 0 or ``parity_offset`` of ``memory``, by its parity.
     Returns how many pieces are summed: all, or those before one that was published but for which a
-    rank is late or disagrees. ``number`` is that of the collective, of ``total`` elements; 0 where
-    its fingerprint was written and compared before. Compiled as one, and given an address, because
-    entering compiled code and making views of a tensor took most of the time of a small collective.
+    rank is late or disagrees. ``number`` is that of the collective; 0 where its fingerprint was
+    written and compared before. Compiled as one, and given an address, because entering compiled
+    code and making views of a tensor took most of the time of a small collective.
     """
     if number > 0:
-        write_fingerprint(base, rank, number, kind, dtype, total, detail)
+        write_fingerprint(base, rank, number, kind, dtype, count, detail)
     data = elements_at(address, count, memory)
-    done = 0
-    for low in range(0, max(count, 1), piece):
+    total = max(1, (count + piece - 1) // piece)
+    for i in range(done, total):
+        low = (total - 1 - i) * piece
         part = data[low : min(low + piece, count)]
         first = (step & 1) * parity_offset
         own = memory[first + rank * stride : first + rank * stride + part.shape[0]]
-        for i in range(part.shape[0]):
-            own[i] = part[i]
+        for j in range(part.shape[0]):
+            own[j] = part[j]
         arrive(base, rank, step)
         if wait_step(base, world_size, 0, step, timespec) < world_size:
-            return done
-        if number > 0 and done == 0 and first_disagreement(base, world_size, rank, number) >= 0:
-            return done
-        add_others(memory, first, stride, world_size, rank, part)
+            return i
+        if number > 0 and i == done and first_disagreement(base, world_size, rank, number) >= 0:
+            return i
+        finish_piece(memory, first, stride, world_size, rank, part, divisor)
         step += 1
-        done += 1
-    return done
+    return total
 
 
 @numba.njit(nogil=True, cache=True)
 def sum_late_piece(
-    memory: Any, first: int, stride: int, world_size: int, rank: int, address: int, count: int
-) -> None:
+    memory: Any, first: int, stride: int, world_size: int, rank: int,
+    address: int, count: int, divisor: int,
+) -> None:  # fmt: skip
     """The end of a step of ``sum_pieces`` in which a rank was late."""
-    add_others(memory, first, stride, world_size, rank, elements_at(address, count, memory))
+    part = elements_at(address, count, memory)
+    finish_piece(memory, first, stride, world_size, rank, part, divisor)
 
 
 @numba.njit(nogil=True, cache=True)

@@ -7,6 +7,7 @@ for each other, and whether the deadline has passed.
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -60,6 +61,7 @@ class Steps:
         self._base = segment.address
         self._timespec = np.array([0, int(LOOK_S * 1e9)], np.int64)
         self.timespec_address = int(self._timespec.ctypes.data)
+        self._patience = np.array([0, 0], np.int64)
         self._control: npt.NDArray[Any] = segment.array(
             0, (self.world_size, layout.CONTROL_BYTES // 8), np.int64
         )
@@ -113,50 +115,65 @@ class Steps:
         if check:
             self._compare()
 
-    def run_sum(
-        self, dtype: torch.dtype, count: int, detail: int, rows: Rows, address: int, piece: int
-    ) -> None:
-        """Sum the ``count`` elements at ``address`` over all ranks in place, a step per ``piece``
-        elements through ``rows``.
+    def begin_sum(
+        self,
+        dtype: torch.dtype,
+        count: int,
+        detail: int,
+        rows: Rows,
+        address: int,
+        piece: int,
+        divisor: int,
+        patience_s: float | None = None,
+    ) -> Callable[[], None] | None:
+        """Sum the ``count`` elements at ``address`` over all ranks in place and divide them by
+        ``divisor``, a step per ``piece`` elements through ``rows``, while no rank is late by more
+        than ``patience_s``. Returns what is left to do, None if it is done.
 
         The fingerprint of the collective is ``dtype``, ``count`` and ``detail``.
         """
         self._number += 1
         self._kind = "all_reduce"
-        base, rank, n, memory, stride = (
-            self._base,
-            self.rank,
-            self.world_size,
-            rows.memory,
-            rows.stride,
-        )
-        parity_offset = stride // 2
-        before, done, number, total = self.num_done, 0, self._number, -(-count // piece) or 1
+        base, rank, n = self._base, self.rank, self.world_size
+        memory, stride, parity_offset = rows.memory, rows.stride, rows.stride // 2
+        before, total = self.num_done, -(-count // piece) or 1
+
+        def advance(done: int, number: int, timespec: int) -> int:
+            found: int = kernels.sum_pieces(
+                base, rank, n, before + done + 1, number, _ALL_REDUCE,
+                fingerprint.CODE_BY_DTYPE[dtype], detail, timespec,
+                memory, parity_offset, stride, address, count, piece, done, divisor,
+            )  # fmt: skip
+            return found
+
+        def finish(done: int, number: int) -> None:
+            """Go on where the next piece is published, but a rank was late or disagrees."""
+            while done < total:
+                self.num_done = before + done + 1
+                self.wait_at(base, self.num_done, since_ns=began_ns if number else None)
+                if number:
+                    self._compare()
+                low = (total - 1 - done) * piece
+                kernels.sum_late_piece(
+                    memory, (self.num_done & 1) * parity_offset, stride, n, rank,
+                    address + low * memory.itemsize, min(piece, count - low), divisor,
+                )  # fmt: skip
+                done, number = done + 1, 0
+                if done < total:
+                    done = advance(done, 0, self.timespec_address)
+            self.num_done = before + total
+
+        timespec = self.timespec_address
+        if patience_s is not None:
+            self._patience[1] = int(patience_s * 1e9)
+            timespec = int(self._patience.ctypes.data)
         began_ns = time.perf_counter_ns()
-        while True:
-            low = done * piece
-            done += kernels.sum_pieces(
-                base, rank, n, self.num_done + 1, number, _ALL_REDUCE,
-                fingerprint.CODE_BY_DTYPE[dtype], count, detail, self.timespec_address,
-                memory, parity_offset, stride, address + low * memory.itemsize, count - low, piece,
-            )  # fmt: skip
-            if done == total:
-                self.num_done = before + done
-                self._blame(began_ns, base, self._began_at)
-                return
-            # the next piece is published, but a rank is late or disagrees
-            self.num_done = before + done + 1
-            self.wait_at(base, self.num_done)
-            if number:
-                self._compare()
-            low = done * piece
-            kernels.sum_late_piece(
-                memory, (self.num_done & 1) * parity_offset, stride, n, rank,
-                address + low * memory.itemsize, min(piece, count - low)
-            )  # fmt: skip
-            done, number = done + 1, 0
-            if done == total:
-                return
+        done = advance(0, self._number, timespec)
+        if done < total:
+            return functools.partial(finish, done, self._number if done == 0 else 0)
+        self.num_done = before + total
+        self._blame(began_ns, base, self._began_at)
+        return None
 
     def _compare(self) -> None:
         if kernels.first_disagreement(self._base, self.world_size, self.rank, self._number) >= 0:
@@ -173,12 +190,14 @@ class Steps:
         rows: list[list[int]] = self._control[:, at : at + layout.FINGERPRINT_FIELDS].tolist()
         return rows
 
-    def wait_at(self, base: int, step: int, activity: str | None = None) -> None:
+    def wait_at(
+        self, base: int, step: int, activity: str | None = None, since_ns: int | None = None
+    ) -> None:
         """Wait until all ranks have published ``step`` in the control blocks at ``base``, by
-        default for the collective under way.
+        default for the collective under way. ``since_ns`` is when the wait began, if before now.
         """
         n, timespec = self.world_size, self.timespec_address
-        began_ns = time.perf_counter_ns()
+        began_ns = time.perf_counter_ns() if since_ns is None else since_ns
         # of a bucket what counts is when it was published, of a collective when it was called
         noted_at = self._began_at if base == self._base else layout.FLAG_TIME
         late = kernels.wait_step(base, n, 0, step, timespec)
