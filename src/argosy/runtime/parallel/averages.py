@@ -16,7 +16,7 @@ _PACK_BYTES = 32 << 20
 @torch.no_grad()
 def average_rows(param: torch.Tensor, is_fresh: bool, backend: Backend) -> None:
     """Average a row-sparse gradient once, as ``RowAverage`` does round after round."""
-    RowAverage(backend).average(param, is_fresh)
+    RowAverage(param, backend, is_lasting=False).average(is_fresh)
 
 
 @torch.no_grad()

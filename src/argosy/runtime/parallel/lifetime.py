@@ -15,6 +15,7 @@ import torch
 
 from argosy.foundation import gradients
 from argosy.runtime.parallel.gradient_views import GradientBucket, GradientView
+from argosy.runtime.parallel.rows import RowAverage
 
 
 @dataclass
@@ -25,6 +26,7 @@ class Held:
     handles: list[Any] = field(default_factory=list)
     views: dict[int, GradientView] = field(default_factory=dict)  # by the index of the parameter
     buckets: list[GradientBucket] = field(default_factory=list)
+    rows: dict[int, RowAverage] = field(default_factory=dict)
 
     def release(self) -> None:
         for handle in self.handles:
@@ -37,6 +39,8 @@ class Held:
                 param.grad = view.place.clone()
         for bucket in self.buckets:
             bucket.close()
+        for rows in self.rows.values():
+            rows.close()
 
 
 def make_hook(

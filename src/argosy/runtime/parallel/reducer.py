@@ -73,7 +73,7 @@ class Reducer(Rounds):
             )
         super().__init__(params, names)
         self._is_fresh_by_sparse = {i: False for i, is_sparse in enumerate(sparse) if is_sparse}
-        self._rows = {i: RowAverage(group.transport) for i in self._is_fresh_by_sparse}
+        self._rows = self._held.rows
         self._group = group
         self._options = options
         # the order of gradients in the first round; None afterwards
@@ -86,7 +86,9 @@ class Reducer(Rounds):
         lines = [agreement.describe(n, p) for n, p in zip(names, params, strict=True)]
         group.run(agreement.check_same, lines, group.transport)
         for i, param in enumerate(self._params):
-            if i not in self._is_fresh_by_sparse:
+            if i in self._is_fresh_by_sparse:
+                self._rows[i] = RowAverage(param, group.transport, is_lasting=True)
+            else:
                 view = self._views[i] = GradientView(i, param, self._sinks[i])
                 if view.is_large:
                     gradients.attach(param, view.home)
@@ -244,8 +246,7 @@ class Reducer(Rounds):
             for bucket in self._buckets:
                 unused |= bucket.take_averages()
             for index, rows in self._rows.items():
-                is_fresh = self._is_fresh_by_sparse[index]
-                self._group.run(rows.average, self._params[index], is_fresh)
+                self._group.run(rows.average, self._is_fresh_by_sparse[index])
                 self._is_fresh_by_sparse[index] = False
             self._open_round()
             if self._arrivals is not None:
