@@ -35,10 +35,14 @@ def join_torch() -> None:
 
 
 def alternate(
-    calls: dict[str, Callable[[], Any]], rounds: int, repeats: int
+    calls: dict[str, Callable[[], Any]],
+    rounds: int,
+    repeats: int,
+    cpu_seconds: dict[str, list[float]] | None = None,
 ) -> dict[str, list[float]]:
     """Seconds per call of each entry in each round; in a round every entry runs ``repeats`` times,
-    after a barrier.
+    after a barrier. ``cpu_seconds`` is filled with the processor time per call, that of all threads
+    of this process.
 
     Rounds begin with different entries, so that none always follows the same other one and its
     caches and threads.
@@ -51,10 +55,13 @@ def alternate(
     for number in range(rounds):
         for name, call in turns[number % len(turns) :] + turns[: number % len(turns)]:
             dist.barrier()
-            start = time.perf_counter()
+            start, cpu_start = time.perf_counter(), time.process_time()
             for _ in range(repeats):
                 call()
             seconds[name].append((time.perf_counter() - start) / repeats)
+            if cpu_seconds is not None:
+                used = (time.process_time() - cpu_start) / repeats
+                cpu_seconds.setdefault(name, []).append(used)
     return seconds
 
 

@@ -371,7 +371,7 @@ def memory(rank: int, world_size: int, meeting: Meeting) -> tuple[int, int, bool
             model(paddle.ones([2, 300])).sum().backward()
             layers.clear_gradients()
         model(paddle.ones([2, 300])).sum().backward()
-        buckets = [bucket.tensor for bucket in model._reducer._views.buckets]
+        buckets = [bucket.bucket.tensor for bucket in model._reducer._buckets]
         spans = [(b.data_ptr(), b.data_ptr() + b.nbytes) for b in buckets]
         grads = [p.grad.raw for p in layers.parameters()]
         inside = all(any(low <= g.data_ptr() < high for low, high in spans) for g in grads)

@@ -76,3 +76,15 @@ def attach(leaf: torch.Tensor, home: GradHome | None) -> None:
 
 def home_of(leaf: torch.Tensor) -> GradHome | None:
     return getattr(leaf, _ATTRIBUTE, None)
+
+
+def product(leaf: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """``left @ right``, the gradient of ``leaf`` in a backward, written to its home if that is
+    free.
+    """
+    # With create_graph the product must be differentiable; with a gradient from before it must be
+    # added to.
+    is_fresh = leaf.grad is None and not torch.is_grad_enabled()
+    home = home_of(leaf) if is_fresh else None
+    place = home.claim() if home is not None else None
+    return left @ right if place is None else torch.mm(left, right, out=place)

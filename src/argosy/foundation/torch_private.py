@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.nn.modules import batchnorm
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -64,7 +65,23 @@ queue_callback = torch.autograd.Variable._execution_engine.queue_callback
 set_version_counter = torch._C._autograd._unsafe_set_version_counter
 top_saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 push_saved_tensors_hooks = torch._C._autograd._push_saved_tensors_default_hooks
+tracing_state: Callable[[], Any] = torch._C._get_tracing_state
+has_transforms: Callable[[], bool] = torch._C._are_functorch_transforms_active
 pop_saved_tensors_hooks = torch._C._autograd._pop_saved_tensors_default_hooks
+
+
+def is_transformed() -> bool:
+    """Whether ops are not simply run: under torch.func or saved-tensor hooks, while being traced or
+    compiled, or with forward-mode derivatives. There a function written in Python may fail.
+    """
+    return (
+        has_transforms()
+        or top_saved_tensors_hooks(True) is not None
+        or tracing_state() is not None
+        or forward_ad._current_level >= 0
+        or torch.compiler.is_compiling()
+    )
+
 
 # what a profiler shows: whether one runs; a span that any thread may end
 profiler_is_enabled: Callable[[], bool] = torch._C._autograd._profiler_enabled

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from argosy.foundation import torch_private as private
 from argosy.foundation.errors import OutOfRange, RankError, UsageError
-from argosy.foundation.gradients import home_of
+from argosy.foundation.gradients import home_of, product
 from argosy.ops import composition
 from argosy.ops.math import promotion
 from argosy.ops.math.elementwise import add, matmul
@@ -70,14 +70,7 @@ class _Linear(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
         grad_x = _gradient_of_x(grad, x, weight) if ctx.needs_input_grad[0] else None
-        grad_weight = None
-        if ctx.needs_input_grad[1]:
-            # With create_graph the product must be differentiable; with a gradient from before it
-            # must be added to.
-            is_fresh = weight.grad is None and not torch.is_grad_enabled()
-            home = home_of(weight) if is_fresh else None
-            place = home.claim() if home is not None else None
-            grad_weight = x.t() @ grad if place is None else torch.mm(x.t(), grad, out=place)
+        grad_weight = product(weight, x.t(), grad) if ctx.needs_input_grad[1] else None
         return grad_x, grad_weight, grad.sum(0) if ctx.needs_input_grad[2] else None
 
 

@@ -5,6 +5,7 @@ work can go on in between.
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 
 import torch
 
@@ -29,6 +30,16 @@ class Bucket(abc.ABC):
     @abc.abstractmethod
     def finish(self) -> None:
         """Wait until ``tensor`` holds the mean over all ranks."""
+
+    def gathered(self) -> Sequence[torch.Tensor] | None:
+        """In place of ``finish``: wait until all ranks have published and return their tensors, as
+        they are; None where ranks cannot read each other's memory.
+
+        A rank may read them until it publishes another bucket in the same way. So two buckets that
+        take turns are enough: nobody fills the first again before all have published the second,
+        that is, have read the first.
+        """
+        return None
 
     @abc.abstractmethod
     def close(self) -> None: ...

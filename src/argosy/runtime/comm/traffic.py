@@ -134,6 +134,9 @@ class _CountingBucket(Bucket):
     def finish(self) -> None:
         self._inner.finish()
 
+    def gathered(self) -> Sequence[torch.Tensor] | None:
+        return self._inner.gathered()
+
     def close(self) -> None:
         self.tensor = torch.empty(0)
         self._inner.close()

@@ -1,121 +1,227 @@
-"""Where the gradients of a model live: flat buckets, and one view of them for each parameter."""
+"""Where the gradients of a model live: flat buckets, and one view of them for each parameter.
+
+Gradients come one by one, but are brought into their bucket together when it leaves: one call that
+copies many small ones costs a third of as many calls. Large ones are copied when they come, while
+they are in the cache, unless their op has written them here (``foundation/gradients.py``).
+"""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import operator
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from argosy.foundation import gradients
+from argosy.foundation import torch_private as private
 from argosy.runtime.comm.bucket import Bucket
 from argosy.runtime.parallel import bucketing
 
 _ALIGNMENT = 16  # elements between gradients in a bucket: each starts on a cache line
 
+# From this size on a gradient is copied at once, or written in place by the op that computes it:
+# an op written in Python costs 25 us more than torch's own, and copying 512 KB from memory more.
+LARGE_BYTES = 512 << 10
+
+_address_of = torch.Tensor.data_ptr
+_is_contiguous = torch.Tensor.is_contiguous
+_grad_of = operator.attrgetter("grad")
+_BYTES = np.empty(0, np.uint8)
+
 
 class GradientView:
-    """One parameter's part of a bucket: the number of the bucket, a view of it, a flag in it."""
+    """One parameter's place in a bucket. It stays with its parameter while buckets come and go."""
 
-    __slots__ = ("bucket", "flag", "home", "is_fresh", "is_ready", "kept", "tensor")
+    __slots__ = ("bucket", "home", "index", "is_large", "place")
 
-    def __init__(self, bucket: int, tensor: torch.Tensor, flag: torch.Tensor, sink: Any) -> None:
+    bucket: GradientBucket
+    place: torch.Tensor
+
+    def __init__(self, index: int, param: torch.Tensor, sink: Any) -> None:
+        self.index = index
+        self.is_large = param.nbytes >= LARGE_BYTES
+        self.home = gradients.GradHome(param, sink)
+
+    def move_to(self, bucket: GradientBucket, place: torch.Tensor) -> None:
         self.bucket = bucket
-        self.tensor = tensor
-        self.flag = flag
-        self.home = gradients.GradHome(tensor, sink)
-        self.is_ready = False  # its part of this round is settled
-        self.is_fresh = False  # it holds something that has not been averaged
-        # the gradient from before a round in which this rank produced none
-        self.kept: torch.Tensor | None = None
+        self.place = self.home.view = place
 
     def holds(self, grad: torch.Tensor | None) -> bool:
         """Whether ``grad`` lies here."""
         return (
             grad is not None
             and grad.layout is torch.strided
-            and grad.data_ptr() == self.tensor.data_ptr()
+            and grad.data_ptr() == self.place.data_ptr()
         )
 
     def adopt(self, param: torch.Tensor) -> None:
         """Move the gradient of ``param`` here, unless it is here already."""
         grad = param.grad
         if grad is not None and not self.holds(grad):
-            self.tensor.copy_(
+            self.place.copy_(
                 grad.detach() if grad.layout is torch.strided else grad.detach().to_dense()
             )
-            param.grad = self.tensor.detach()
+            param.grad = self.place.detach()
 
 
-@dataclass(frozen=True, eq=False)
-class GradientViews:
-    """Buckets in the order in which they are published, and the view of each parameter by its
-    index.
+class GradientBucket:
+    """The gradients of some parameters in one bucket; behind them lies one flag for each.
+
+    ``arrived`` and ``unused`` are the parameters of this round, by their index, whose gradient has
+    come, and those that will have none on this rank.
     """
 
-    plan: list[tuple[int, ...]]
-    buckets: list[Bucket]
-    by_index: dict[int, GradientView]
+    def __init__(
+        self, bucket: Bucket, views: Sequence[GradientView], params: Sequence[torch.Tensor]
+    ) -> None:
+        self.bucket = bucket
+        self.views = list(views)
+        self.size = len(self.views)
+        self.arrived: set[int] = set()
+        self.unused: set[int] = set()
+        self.is_sent = False
+        self._params = list(params)
+        self._flags = bucket.tensor[-self.size :]
+        self._is_whole = True  # this rank has produced every gradient of the round
+        # gradients from before a round in which this rank produced none, by index
+        self._kept: dict[int, torch.Tensor] = {}
+        starts, _ = _offsets(params)
+        for view, start, param in zip(self.views, starts, params, strict=True):
+            view.move_to(self, _part(bucket.tensor, start, param))
+            view.adopt(param)
+        self._places = [view.place for view in self.views]
+        self._addresses = [place.data_ptr() for place in self._places]
+        self._num_bytes = np.array([place.nbytes for place in self._places])
+        # numbers as they lie in memory: torch may leave the conjugation of complex ones for later
+        self._is_plain = params[0].device.type == "cpu" and not any(
+            param.is_complex() for param in params
+        )
+        # what the gradients of the parameters become, round after round
+        self._aliases = [place.detach() for place in self._places]
+        self._homes = [view.home for view in self.views if view.is_large]
 
-    @classmethod
-    def lay_out(
-        cls,
-        params: Sequence[torch.Tensor],
-        sinks: Sequence[Any],
-        order: Sequence[int],
-        bucket_bytes: int,
-        last_bucket_bytes: int,
-        make_bucket: Callable[[int, torch.dtype], Bucket],
-    ) -> GradientViews:
-        """Make buckets for gradients that arrive in ``order``; gradients that exist move into them.
+    def open(self) -> None:
+        """Get ready for a round."""
+        self.arrived.clear()
+        self.unused.clear()
+        self.is_sent = False
+        for home in self._homes:
+            home.is_open = True
 
-        Behind the gradients of a bucket lies one flag for each. ``sinks`` are the nodes that
-        accumulate the gradients.
+    @property
+    def is_complete(self) -> bool:
+        """Whether every gradient has come that will."""
+        return len(self.arrived) + len(self.unused) >= self.size
+
+    def fill(self, fresh: Collection[int]) -> None:
+        """Bring every gradient here and set its flag. A parameter without one contributes zeros, or
+        what it had accumulated, which counts as produced if it is in ``fresh``.
         """
-        items = [
-            bucketing.Item(index=i, numel=_wire_numel(params[i]), dtype=params[i].dtype.to_real())
-            for i in order
-        ]
-        plan = bucketing.plan(items, bucket_bytes, last_bucket_bytes)
-        made = cls(plan, [], {})
-        for number, indices in enumerate(plan):
-            starts, total = bucketing.offsets([_wire_numel(params[i]) for i in indices], _ALIGNMENT)
-            bucket = make_bucket(total + len(indices), params[indices[0]].dtype.to_real())
-            bucket.tensor.zero_()
-            made.buckets.append(bucket)
-            for k, (index, start) in enumerate(zip(indices, starts, strict=True)):
-                view = made.by_index[index] = GradientView(
-                    number,
-                    _part(bucket.tensor, start, params[index]),
-                    bucket.tensor[total + k],
-                    sinks[index],
-                )
-                view.adopt(params[index])
-        return made
+        self.is_sent = True
+        self._is_whole = len(self.arrived) == self.size and self._gather()
+        if self._is_whole:
+            self._flags.fill_(1.0)
+            return
+        self._kept.clear()
+        for k, (view, param) in enumerate(zip(self.views, self._params, strict=True)):
+            grad = param.grad
+            is_produced = grad is not None and (view.index in self.arrived or view.index in fresh)
+            if grad is None:
+                view.place.zero_()
+            elif not is_produced:
+                self._kept[view.index] = grad.clone()
+            view.adopt(param)
+            self._flags[k] = float(is_produced)
 
-    def produced(self) -> dict[int, bool]:
-        """By parameter, whether any rank produced its gradient; to be read after the averages are
-        there.
+    def _gather(self) -> bool:
+        """Bring all gradients here at once; False if one is missing or not dense."""
+        grads = list(map(_grad_of, self._params))
+        try:
+            addresses = list(map(_address_of, grads))
+        except (TypeError, RuntimeError):  # of None, of a sparse tensor
+            return False
+        if addresses != self._addresses:
+            self._copy(grads, addresses)
+        self._lend()
+        return True
+
+    def _copy(self, grads: Sequence[torch.Tensor], addresses: list[int]) -> None:
+        """Copy the gradients that do not lie here."""
+        sources, targets = np.array(addresses), np.array(self._addresses)
+        moved = sources != targets
+        if self._is_plain and all(map(_is_contiguous, grads)):
+            # a third of the time that torch takes for many small ones; loads numba
+            from argosy.runtime.parallel import kernels
+
+            kernels.copy_all(targets[moved], sources[moved], self._num_bytes[moved], _BYTES)
+        else:
+            chosen = np.flatnonzero(moved)
+            private.foreach_copy_([self._places[k] for k in chosen], [grads[k] for k in chosen])
+
+    def _lend(self) -> None:
+        """Make what lies here the gradients of the parameters."""
+        if list(map(_address_of, self._aliases)) != self._addresses:
+            # somebody has moved one away: ``param.grad.data = x``
+            self._aliases = [place.detach() for place in self._places]
+        for param, alias in zip(self._params, self._aliases, strict=True):
+            param.grad = alias
+
+    def take_averages(self) -> set[int]:
+        """Give every parameter its gradient: the average, or what it had where no rank produced
+        one. Returns the latter.
         """
-        if not self.buckets:
-            return {}
+        if self._is_whole:
+            if not all(map(operator.is_, map(_grad_of, self._params), self._aliases)):
+                self._lend()
+            return set()
+        unused = set()
         # a mean of flags is positive if one of them was: it cannot round to zero, not in float16
         # either
-        flags = torch.cat(
-            [
-                bucket.tensor[-len(indices) :].float()
-                for bucket, indices in zip(self.buckets, self.plan, strict=True)
-            ]
-        )
-        every = itertools.chain.from_iterable(self.plan)
-        return dict(zip(every, (flags > 0).tolist(), strict=True))
+        is_produced = (self._flags.float() > 0).tolist()
+        for view, param, is_there in zip(self.views, self._params, is_produced, strict=True):
+            if is_there:
+                param.grad = view.place.detach()
+            else:
+                unused.add(view.index)
+                if view.index in self._kept:
+                    view.place.copy_(self._kept[view.index])
+        self._kept.clear()
+        return unused
 
     def close(self) -> None:
-        self.by_index.clear()
-        for bucket in self.buckets:
-            bucket.close()
+        self._places, self._aliases = [], []
+        self._flags = torch.empty(0)
+        self.bucket.close()
+
+
+def lay_out(
+    views: dict[int, GradientView],
+    params: Sequence[torch.Tensor],
+    order: Sequence[int],
+    bucket_bytes: int,
+    last_bucket_bytes: int,
+    make_bucket: Callable[[int, torch.dtype], Bucket],
+) -> list[GradientBucket]:
+    """Make buckets for gradients that arrive in ``order``, in the order in which they are
+    published, and move the views there; gradients that exist move along.
+    """
+    items = [
+        bucketing.Item(index=i, numel=_wire_numel(params[i]), dtype=params[i].dtype.to_real())
+        for i in order
+    ]
+    made = []
+    for indices in bucketing.plan(items, bucket_bytes, last_bucket_bytes):
+        chosen = [params[i] for i in indices]
+        bucket = make_bucket(_offsets(chosen)[1] + len(indices), chosen[0].dtype.to_real())
+        bucket.tensor.zero_()
+        made.append(GradientBucket(bucket, [views[i] for i in indices], chosen))
+    return made
+
+
+def _offsets(params: Sequence[torch.Tensor]) -> tuple[list[int], int]:
+    return bucketing.offsets([_wire_numel(p) for p in params], _ALIGNMENT)
 
 
 def _wire_numel(param: torch.Tensor) -> int:

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 from argosy.foundation import gradients
-from argosy.runtime.parallel.gradient_views import GradientViews
+from argosy.runtime.parallel.gradient_views import GradientBucket, GradientView
+from argosy.runtime.parallel.rows import RowAverage
 
 
 @dataclass
@@ -23,20 +24,23 @@ class Held:
 
     params: list[torch.Tensor]
     handles: list[Any] = field(default_factory=list)
-    views: GradientViews | None = None
+    views: dict[int, GradientView] = field(default_factory=dict)  # by the index of the parameter
+    buckets: list[GradientBucket] = field(default_factory=list)
+    rows: dict[int, RowAverage] = field(default_factory=dict)
 
     def release(self) -> None:
         for handle in self.handles:
             handle.remove()
-        if self.views is None:
-            return
-        for index, view in self.views.by_index.items():
+        for index, view in self.views.items():
             param = self.params[index]
             if gradients.home_of(param) is view.home:
                 gradients.attach(param, None)
             if view.holds(param.grad):
-                param.grad = view.tensor.clone()
-        self.views.close()
+                param.grad = view.place.clone()
+        for bucket in self.buckets:
+            bucket.close()
+        for rows in self.rows.values():
+            rows.close()
 
 
 def make_hook(

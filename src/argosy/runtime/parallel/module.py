@@ -13,6 +13,7 @@ from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.anchor import map_tensors, tensors_in
 from argosy.runtime.parallel.broadcast import broadcast_values
 from argosy.runtime.parallel.exchange import AveragedGradients, GradientExchange
+from argosy.runtime.parallel.linear import LinearsAtHome
 from argosy.runtime.parallel.reducer import Reducer, ReducerOptions
 from argosy.runtime.parallel.sharding.sharded_reducer import ShardedReducer
 
@@ -73,15 +74,18 @@ class DataParallelModule(torch.nn.Module):
             [n for n, _ in named],
             [id(p) in sparse_ids for _, p in named],
         )
+        self._linears = LinearsAtHome(self.module)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        outputs = self.module(*inputs, **kwargs)
         reducer = self._reducer
-        if reducer is not None and torch.is_grad_enabled():
-            tensors = tensors_in(outputs, torch.Tensor)
-            if self.grad_need_sync and reducer.needs_anchor(tensors):
-                outputs = map_tensors(outputs, torch.Tensor, reducer.anchored)
-            reducer.prepare(tensors, self.grad_need_sync)
+        if reducer is None or not torch.is_grad_enabled():
+            return self.module(*inputs, **kwargs)
+        with self._linears.running():
+            outputs = self.module(*inputs, **kwargs)
+        tensors = tensors_in(outputs, torch.Tensor)
+        if self.grad_need_sync and reducer.needs_anchor(tensors):
+            outputs = map_tensors(outputs, torch.Tensor, reducer.anchored)
+        reducer.prepare(tensors, self.grad_need_sync)
         return outputs
 
     @contextlib.contextmanager

@@ -1,9 +1,9 @@
 """The reducer: averages the gradients of a model over the ranks of a group while backward goes on.
 
 Gradients live in buckets (``gradient_views.py``), each a flat tensor that the backend can average
-in place; after ``backward()`` every ``param.grad`` is a view of its bucket. A bucket is published
-when its last gradient has arrived, and its reduction goes forward at every later gradient, without
-waiting and without a thread; what is left is finished at the end of backward.
+in place; after ``backward()`` every ``param.grad`` is a view of its bucket. A bucket is filled and
+published when its last gradient has arrived, and its reduction goes forward at every later
+gradient, without waiting and without a thread; what is left is finished at the end of backward.
 
 Buckets are published in one fixed order on every rank. Behind the gradients of a bucket travels one
 flag per parameter, 1 if this rank produced it: after the average, a flag of 0 means that no rank
@@ -15,9 +15,10 @@ What a round is, and what becomes of one that fails, is in ``rounds.py``.
 
 from __future__ import annotations
 
+import operator
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -28,11 +29,12 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.bucket import Bucket
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
-from argosy.runtime.parallel.averages import average_rows
 from argosy.runtime.parallel.compression import BucketMaker, plain_bucket
-from argosy.runtime.parallel.gradient_views import GradientView, GradientViews
-from argosy.runtime.parallel.lifetime import make_hook
+from argosy.runtime.parallel.gradient_views import GradientBucket, GradientView, lay_out
 from argosy.runtime.parallel.rounds import Rounds
+from argosy.runtime.parallel.rows import RowAverage
+
+_requires_grad = operator.attrgetter("requires_grad")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,36 +73,42 @@ class Reducer(Rounds):
             )
         super().__init__(params, names)
         self._is_fresh_by_sparse = {i: False for i, is_sparse in enumerate(sparse) if is_sparse}
+        self._rows = self._held.rows
         self._group = group
         self._options = options
         # the order of gradients in the first round; None afterwards
         self._arrivals: list[int] | None = []
         self._has_warned = False
+        # parameters that got a gradient that has not been averaged, outside of rounds
+        self._fresh: set[int] = set()
+        self._views = self._held.views
+        self._buckets: list[GradientBucket] = []
         lines = [agreement.describe(n, p) for n, p in zip(names, params, strict=True)]
         group.run(agreement.check_same, lines, group.transport)
-        self._build(
-            [i for i in reversed(range(len(self._params))) if i not in self._is_fresh_by_sparse]
-        )
-        self._held.handles += [
+        for i, param in enumerate(self._params):
+            if i in self._is_fresh_by_sparse:
+                self._rows[i] = RowAverage(param, group.transport, is_lasting=True)
+            else:
+                view = self._views[i] = GradientView(i, param, self._sinks[i])
+                if view.is_large:
+                    gradients.attach(param, view.home)
+        self._build(list(reversed(self._views)))
+        for i, param in enumerate(self._params):
+            hook = self._dense_hook(self._views[i]) if i in self._views else self._sparse_hook(i)
             # torch has no types for it
-            p.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
-                make_hook(weakref.WeakMethod(self._on_hook), i)
-            )
-            for i, p in enumerate(self._params)
-        ]
+            handle = param.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
+            self._held.handles.append(handle)
 
     def _build(self, order: Sequence[int]) -> None:
-        self._views = GradientViews.lay_out(
+        self._buckets = lay_out(
+            self._views,
             self._params,
-            self._sinks,
             order,
             self._options.bucket_bytes,
             self._options.last_bucket_bytes,
             self._make_bucket,
         )
-        self._held.views = self._views
-        for index, view in self._views.by_index.items():
-            gradients.attach(self._params[index], view.home)
+        self._held.buckets = self._buckets
         self._open_round()
 
     def _make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
@@ -109,130 +117,154 @@ class Reducer(Rounds):
         )
 
     def _open_round(self) -> None:
-        self._reset_round(self._views.plan)
+        self._reset_round()
         # published, and something can still be done before the end of backward
         self._under_way: list[Bucket] = []
-        self._assumed_unused: set[int] = set()
-        for view in self._views.by_index.values():
-            view.is_ready = view.is_fresh = False
-            view.home.is_open = True
+        self._fresh.clear()
+        for bucket in self._buckets:
+            bucket.open()
 
     # -- a round
     # ----------------------------------------------------------------------------------------------
 
-    @torch.no_grad()
+    def _dense_hook(self, view: GradientView) -> Callable[[torch.Tensor], None]:
+        """What runs when a gradient has come: once per parameter and backward, so all in one frame.
+        It does not keep the reducer alive.
+        """
+        reference, index, is_large = weakref.ref(self), view.index, view.is_large
+        is_grad_enabled = torch.is_grad_enabled
+
+        def hook(param: torch.Tensor) -> None:
+            reducer = reference()
+            if reducer is None or not (reducer._in_round or reducer._joins(view)):
+                return
+            bucket = view.bucket
+            if bucket.is_sent:
+                raise reducer._too_late(view)
+            if is_grad_enabled():
+                reducer._refuse_graph(index, param)
+            if is_large:
+                view.home.is_open = True
+                view.adopt(param)
+            if reducer._arrivals is not None:
+                reducer._arrivals.append(index)
+            arrived, unused = bucket.arrived, bucket.unused
+            arrived.add(index)
+            if unused:
+                unused.discard(index)
+            if reducer._under_way or len(arrived) + len(unused) == bucket.size:
+                reducer._send_ready()
+
+        return hook
+
+    def _sparse_hook(self, index: int) -> Callable[[torch.Tensor], None]:
+        reference = weakref.ref(self)
+
+        def hook(param: torch.Tensor) -> None:
+            reducer = reference()
+            if reducer is not None:
+                reducer._is_fresh_by_sparse[index] = True
+                if reducer._is_armed or reducer._in_round:
+                    reducer._begin_unless_begun()
+                    reducer._refuse_graph(index, param)
+
+        return hook
+
+    def _joins(self, view: GradientView) -> bool:
+        """Whether a gradient that comes outside of a round begins one; else it is only
+        remembered.
+        """
+        if self._is_armed:
+            self._begin()
+            return True
+        self._fresh.add(view.index)
+        view.home.is_open = True
+        return False
+
     def _begin(self) -> None:
         super()._begin()
         find_unused = self._options.find_unused_parameters
-        for index, view in self._views.by_index.items():
-            is_used = self._params[index].requires_grad
-            if is_used and find_unused:
-                is_used = gradients.will_accumulate(self._sinks[index])
-            if not is_used:
-                self._assumed_unused.add(index)
-                self._settle_unproduced(index, view)
-        self._publish_ready()
+        if not find_unused and all(map(_requires_grad, self._params)):
+            return
+        for index, view in self._views.items():
+            if not self._params[index].requires_grad or (
+                find_unused and not gradients.will_accumulate(self._sinks[index])
+            ):
+                view.bucket.unused.add(index)
+        self._send_ready()
 
-    def _on_hook(self, index: int, param: torch.Tensor) -> None:
-        if self._is_armed or self._in_round:
-            # as torch.no_grad() does, whose decorator costs 5 us here, for every parameter
-            was_enabled = torch.is_grad_enabled()
-            private.set_grad_enabled(False)
-            try:
-                self._on_gradient(index, param)
-            finally:
-                private.set_grad_enabled(was_enabled)
-        elif index in self._is_fresh_by_sparse:
-            self._is_fresh_by_sparse[index] = True
-        else:
-            view = self._views.by_index[index]
-            view.is_fresh = view.home.is_open = True
-
-    def _on_gradient(self, index: int, param: torch.Tensor) -> None:
-        if not self._in_round:
-            self._begin()
+    def _refuse_graph(self, index: int, param: torch.Tensor) -> None:
         if param.grad is not None and param.grad.requires_grad:
             raise NotSupported(
                 "DataParallel: backward(create_graph=True), met at parameter "
                 f"{self._names[index]!r}: gradients that are averaged "
                 "over the ranks are not differentiable. Use grad() for the inner derivative."
             )
-        if index in self._is_fresh_by_sparse:
-            self._is_fresh_by_sparse[index] = True
-            return
-        if self._arrivals is not None:
-            self._arrivals.append(index)
-        view = self._views.by_index[index]
-        if view.is_ready:
-            why = (
-                "a gradient, but is frozen or was not in the graph when backward began. Where a "
-                "part of the model is computed again in "
-                "backward, use find_unused_parameters=False."
-                if index in self._assumed_unused
-                else "a second gradient in one backward, after the first was on its way to the "
-                "other ranks. Run that part of the model "
-                "once, or under no_sync()."
-            )
-            raise UsageError(f"DataParallel: parameter {self._names[index]!r} got {why}")
-        view.home.is_open = True
-        if param.grad is None:  # another hook took it
-            self._settle_unproduced(index, view)
-        else:
-            view.adopt(param)
-            self._settle(view, is_produced=True)
-        if self._under_way or self._pending[view.bucket] == 0:
-            self._publish_ready()
 
-    def _settle(self, view: GradientView, is_produced: bool) -> None:
-        view.is_ready = True
-        view.flag.fill_(1.0 if is_produced else 0.0)
-        self._pending[view.bucket] -= 1
+    def _too_late(self, view: GradientView) -> UsageError:
+        why = (
+            "a gradient, but is frozen or was not in the graph when backward began. Where a "
+            "part of the model is computed again in "
+            "backward, use find_unused_parameters=False."
+            if view.index in view.bucket.unused
+            else "a second gradient in one backward, after the first was on its way to the "
+            "other ranks. Run that part of the model "
+            "once, or under no_sync()."
+        )
+        return UsageError(f"DataParallel: parameter {self._names[view.index]!r} got {why}")
 
-    def _settle_unproduced(self, index: int, view: GradientView) -> None:
-        """Contribute what this rank has for a parameter it did not use: its accumulated gradient,
-        or zeros.
+    def _send_ready(self) -> None:
+        """Send the buckets whose turn it is and whose gradients have all come, and do what can be
+        done for those that were sent before.
         """
-        grad = self._params[index].grad
-        view.kept = None
-        if grad is None:
-            view.tensor.zero_()
-        else:
-            if not view.is_fresh:
-                view.kept = grad.clone()
-            view.adopt(self._params[index])
-        self._settle(view, is_produced=grad is not None and view.is_fresh)
-
-    def _publish_ready(self) -> None:
-        if self._next < len(self._pending) and not self._pending[self._next]:
-            self._send_ready()
+        while self._next < len(self._buckets) and self._buckets[self._next].is_complete:
+            self._send_next()
         if self._under_way:
             self._under_way = [bucket for bucket in self._under_way if not bucket.progress()]
 
-    def _send(self, number: int) -> None:
-        bucket = self._views.buckets[number]
-        bucket.publish()
-        self._under_way.append(bucket)
+    def _send_next(self) -> None:
+        bucket = self._buckets[self._next]
+        self._next += 1
+        bucket.fill(self._fresh)
+        bucket.bucket.publish()
+        self._under_way.append(bucket.bucket)
 
-    @torch.no_grad()
     def _finish(self) -> None:
         """The end of backward: complete what is missing, wait for the averages, settle unused
         parameters.
         """
-        missing = [i for i, view in self._views.by_index.items() if not view.is_ready]
-        for index in missing:
-            self._settle_unproduced(index, self._views.by_index[index])
-        self._publish_ready()
-        for bucket in self._views.buckets:
-            self._group.run(bucket.finish)
-        unused = self._take_averages()
-        for index, is_fresh in self._is_fresh_by_sparse.items():
-            self._group.run(average_rows, self._params[index], is_fresh, self._group.transport)
-            self._is_fresh_by_sparse[index] = False
-        self._open_round()
-        if self._arrivals is not None:
-            self._rebuild(self._arrivals)
+        # as torch.no_grad() does, without its object
+        was_enabled = torch.is_grad_enabled()
+        private.set_grad_enabled(False)
+        try:
+            missing = self._missing()
+            while self._next < len(self._buckets):
+                self._send_next()
+            unused: set[int] = set()
+            for bucket in self._buckets:
+                self._group.run(bucket.bucket.finish)
+            for bucket in self._buckets:
+                unused |= bucket.take_averages()
+            for index, rows in self._rows.items():
+                self._group.run(rows.average, self._is_fresh_by_sparse[index])
+                self._is_fresh_by_sparse[index] = False
+            self._open_round()
+            if self._arrivals is not None:
+                self._rebuild(self._arrivals)
+        finally:
+            private.set_grad_enabled(was_enabled)
         if missing and not self._options.find_unused_parameters:
             self._warn(missing, unused)  # last: it may be an error
+
+    def _missing(self) -> list[int]:
+        """Parameters that were expected to get a gradient in this round and did not."""
+        return [
+            view.index
+            for bucket in self._buckets
+            if not bucket.is_complete
+            for view in bucket.views
+            if view.index not in bucket.arrived and view.index not in bucket.unused
+        ]
 
     def _complete_failed(self) -> None:
         """As the base; gradients cleared since stay cleared."""
@@ -241,40 +273,22 @@ class Reducer(Rounds):
         for param in cleared:
             param.grad = None
 
-    def _take_averages(self) -> set[int]:
-        """Give every parameter its gradient: the average, or what it had where no rank produced
-        one. Returns the latter.
-        """
-        unused = set()
-        for index, is_produced in self._views.produced().items():
-            view, param = self._views.by_index[index], self._params[index]
-            if is_produced:
-                if not view.holds(param.grad):
-                    param.grad = view.tensor.detach()
-            else:
-                unused.add(index)
-                if view.kept is not None:
-                    view.tensor.copy_(view.kept)
-            view.kept = None
-        return unused
-
     def _rebuild(self, arrivals: list[int]) -> None:
         """After the first round, order the buckets as gradients really arrive on rank 0; all ranks
         take its order.
         """
         self._arrivals = None
-        seen = set(arrivals)
-        order = torch.tensor(
-            arrivals + [i for i in self._views.by_index if i not in seen], dtype=torch.int64
-        )
+        # a parameter of a part that ran twice has come twice
+        order = torch.tensor(list(dict.fromkeys([*arrivals, *self._views])), dtype=torch.int64)
         if not order.numel():
             return
         self._group.run(self._group.transport.broadcast, order, 0)
-        if order.tolist() == [i for indices in self._views.plan for i in indices]:
+        if order.tolist() == [view.index for bucket in self._buckets for view in bucket.views]:
             return
-        old = self._views
+        old = self._buckets
         self._build(order.tolist())
-        old.close()
+        for bucket in old:
+            bucket.close()
 
     def _warn(self, missing: list[int], unused: set[int]) -> None:
         if self._has_warned:

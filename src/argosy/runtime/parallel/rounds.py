@@ -35,10 +35,9 @@ class Rounds(abc.ABC):
         self._release = weakref.finalize(self, self._held.release)
         self._release.atexit = False
 
-    def _reset_round(self, plan: Sequence[Sequence[int]]) -> None:
-        """Get ready for a round of the buckets of ``plan``, each a list of parameters."""
+    def _reset_round(self) -> None:
+        """Get ready for a round."""
         self._in_round = self._is_armed = False
-        self._pending = [len(indices) for indices in plan]
         self._next = 0  # the bucket to send next; the order is the same on every rank
 
     # -- forward
@@ -81,16 +80,6 @@ class Rounds(abc.ABC):
     def _begin(self) -> None:
         self._in_round = True
         private.queue_callback(self._finish)
-
-    def _send_ready(self) -> None:
-        """Send the buckets whose turn it is and whose gradients are all settled."""
-        while self._next < len(self._pending) and self._pending[self._next] == 0:
-            number, self._next = self._next, self._next + 1
-            self._send(number)
-
-    @abc.abstractmethod
-    def _send(self, number: int) -> None:
-        """Let a bucket go."""
 
     @abc.abstractmethod
     def _finish(self) -> None:

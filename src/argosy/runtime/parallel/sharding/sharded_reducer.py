@@ -77,7 +77,8 @@ class ShardedReducer(Rounds):
             handles.append(register(after))  # type: ignore[no-untyped-call]
 
     def _open_round(self) -> None:
-        self._reset_round(self._plan)
+        self._reset_round()
+        self._pending = [len(indices) for indices in self._plan]
         self._ready: set[int] = set()
 
     def prepare(self, outputs: Sequence[torch.Tensor], is_synchronised: bool) -> None:
@@ -133,6 +134,12 @@ class ShardedReducer(Rounds):
     def _settle(self, index: int) -> None:
         self._ready.add(index)
         self._pending[self._bucket_of[index]] -= 1
+
+    def _send_ready(self) -> None:
+        """Send the buckets whose turn it is and whose gradients are all settled."""
+        while self._next < len(self._pending) and self._pending[self._next] == 0:
+            number, self._next = self._next, self._next + 1
+            self._send(number)
 
     @torch.no_grad()
     def _send(self, number: int) -> None:

@@ -14,6 +14,7 @@ nothing is copied in or out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -56,7 +57,8 @@ class ShmBucket(Bucket):
         ).view(dtype)
         self._memory, self._stride = rows.view(-1), rows.shape[1]
         self._rows = rows[:, :numel]
-        self.tensor = self._rows[owner.rank]
+        self._row_by_rank = list(self._rows)
+        self.tensor = self._row_by_rank[owner.rank]
         blocks = -(-numel // _SHARE_ALIGNMENT)
         bounds = [min(blocks * r // n * _SHARE_ALIGNMENT, numel) for r in range(n)] + [numel]
         self._start, self._stop = bounds[owner.rank], bounds[owner.rank + 1]
@@ -88,6 +90,11 @@ class ShmBucket(Bucket):
             self._average_share()
         self._owner.wait_at(self._segment.address, 2 * self._round, activity)
 
+    def gathered(self) -> Sequence[torch.Tensor]:
+        activity = f"the exchange of rows in backward #{self._round} (bucket {self._number})"
+        self._owner.wait_at(self._segment.address, 2 * self._round - 1, activity)
+        return self._row_by_rank
+
     def _average_share(self) -> None:
         scale = 1.0 / self._owner.world_size
         if self._rows.dtype in (torch.float32, torch.float64):
@@ -104,6 +111,7 @@ class ShmBucket(Bucket):
 
     def close(self) -> None:
         self._memory = self._rows = self.tensor = torch.empty(0)
+        self._row_by_rank = []
         self._segment.close()
 
 

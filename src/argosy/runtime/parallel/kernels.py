@@ -1,0 +1,86 @@
+"""The compiled loops of data parallelism: bring many gradients into a bucket; sort the rows of
+sparse gradients by id and add up those of one id.
+"""
+
+# mypy: disable-error-code="untyped-decorator"
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from argosy.runtime.comm.backends.shm.kernels import elements_at
+
+_BITS = 11  # of an id that a pass of the sort looks at: 2048 counters stay in the first-level cache
+
+
+@numba.njit(nogil=True, cache=True)
+def sort_by_id(ids: Any, addresses: Any, spare_ids: Any, spare_addresses: Any, most: int) -> int:
+    """Sort ``ids``, none above ``most``, and ``addresses`` along with them, equal ids in the order
+    in which they stand; return how many are different. The spare arrays have the same length.
+
+    A radix sort: 13,000 ids below 200,000 take two passes, a sixth of the time of numpy's argsort.
+    """
+    mask = (1 << _BITS) - 1
+    places = np.empty(mask + 2, np.int64)
+    shift = 0
+    num_passes = 0
+    while shift == 0 or (most >> shift) > 0:
+        places[:] = 0
+        for i in range(ids.shape[0]):
+            places[((ids[i] >> shift) & mask) + 1] += 1
+        for digit in range(mask + 1):
+            places[digit + 1] += places[digit]
+        for i in range(ids.shape[0]):
+            digit = (ids[i] >> shift) & mask
+            at = places[digit]
+            places[digit] = at + 1
+            spare_ids[at] = ids[i]
+            spare_addresses[at] = addresses[i]
+        ids, spare_ids = spare_ids, ids
+        addresses, spare_addresses = spare_addresses, addresses
+        shift += _BITS
+        num_passes += 1
+    if num_passes & 1:  # the result is in what were the spare arrays
+        spare_ids[:] = ids
+        spare_addresses[:] = addresses
+    count = 0
+    for i in range(ids.shape[0]):
+        if i == 0 or ids[i] != ids[i - 1]:
+            count += 1
+    return count
+
+
+@numba.njit(nogil=True, cache=True)
+def add_by_id(ids: Any, addresses: Any, scale: float, out_ids: Any, out_rows: Any) -> None:
+    """Write each id of the sorted ``ids`` once, and the sum of its rows times ``scale``. The row of
+    ``ids[i]`` lies at ``addresses[i]`` and has the type and width of ``out_rows``.
+    """
+    factor = out_rows.dtype.type(scale)
+    width = out_rows.shape[1]
+    at = -1
+    for i in range(ids.shape[0]):
+        row = elements_at(addresses[i], width, out_rows)
+        if i == 0 or ids[i] != ids[i - 1]:
+            at += 1
+            out_ids[at] = ids[i]
+            target = out_rows[at]
+            for k in range(width):
+                target[k] = row[k] * factor
+        else:
+            target = out_rows[at]
+            for k in range(width):
+                target[k] += row[k] * factor
+
+
+@numba.njit(nogil=True, cache=True)
+def copy_all(targets: Any, sources: Any, num_bytes: Any, like: Any) -> None:
+    """Copy ``num_bytes[i]`` bytes from ``sources[i]`` to ``targets[i]``, both addresses, for each
+    i. ``like`` is any array of bytes.
+    """
+    for i in range(targets.shape[0]):
+        target = elements_at(targets[i], num_bytes[i], like)
+        source = elements_at(sources[i], num_bytes[i], like)
+        for k in range(num_bytes[i]):
+            target[k] = source[k]
