@@ -67,7 +67,7 @@ class GradientViews:
         order: Sequence[int],
         bucket_bytes: int,
         last_bucket_bytes: int,
-        make_bucket: Callable[[int, torch.dtype], Bucket],
+        make_bucket: Callable[[int, torch.dtype, int], Bucket],
     ) -> GradientViews:
         """Make buckets for gradients that arrive in ``order``; gradients that exist move into them.
 
@@ -82,7 +82,8 @@ class GradientViews:
         made = cls(plan, [], {})
         for number, indices in enumerate(plan):
             starts, total = bucketing.offsets([_wire_numel(params[i]) for i in indices], _ALIGNMENT)
-            bucket = make_bucket(total + len(indices), params[indices[0]].dtype.to_real())
+            dtype, num_flags = params[indices[0]].dtype.to_real(), len(indices)
+            bucket = make_bucket(total + num_flags, dtype, num_flags)
             bucket.tensor.zero_()
             made.buckets.append(bucket)
             for k, (index, start) in enumerate(zip(indices, starts, strict=True)):
