@@ -39,11 +39,15 @@ DDP, ALONE = "torch DDP", "no synchronisation"
 WAYS: dict[str, tuple[dict[str, Any], float | None]] = {
     "synchronous": ({}, 1.0),
     "fp16": ({"fp16_allreduce": True}, 1.8),
+    "int8": ({"int8_allreduce": True}, 3.3),
     "dgc": ({"dgc": True}, 5.0),
+    "powersgd": ({"powersgd": True}, None),
     "localsgd": ({"localsgd": True, "localsgd_configs": {"k_steps": 4}}, None),
+    "diloco": ({"diloco": True}, None),
 }
 HOOKS = ("DDP fp16", "DDP PowerSGD")
-REPEATS = {ALONE: 8, "localsgd": 4}  # steps in a block; others have two
+REPEATS = {ALONE: 30, "diloco": 30, "localsgd": 4}  # steps in a block; others have two
+LEAST_OF_ALONE = 0.95  # of the speed without synchronisation, that DiLoCo is to have
 
 
 def network() -> nn.Layer:
@@ -189,6 +193,12 @@ def report(seconds: dict[str, list[float]], rate: str) -> bool:
         print(
             f"synchronous: {over:.3f} of the larger of computing and sending, {limit * 1e3:.0f} ms "
             f"(at most {MOST_OVER_LIMIT})"
+        )
+    if "diloco" in seconds:
+        speed = pairing.ratio(seconds[ALONE], seconds["diloco"])
+        is_missed |= speed < LEAST_OF_ALONE
+        print(
+            f"diloco: {speed:.3f} of the speed without synchronisation (at least {LEAST_OF_ALONE})"
         )
     return is_missed
 
