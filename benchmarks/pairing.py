@@ -15,20 +15,20 @@ import torch
 import paddle.distributed as dist
 
 
-def join_torch() -> None:
+def join_torch(address: str = "127.0.0.1") -> None:
     """Make torch's default gloo group of the same ranks, at a port that the kernel chooses for rank
-    0.
+    0, which has this address.
     """
     rank, timeout = dist.get_rank(), datetime.timedelta(seconds=120)
     store: Any = None
     if rank == 0:
         store = torch.distributed.TCPStore(
-            "127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timeout
+            address, 0, is_master=True, wait_for_workers=False, timeout=timeout
         )
     port = [store.port if store is not None else 0]
     dist.broadcast_object_list(port, src=0)
     if store is None:
-        store = torch.distributed.TCPStore("127.0.0.1", port[0], is_master=False, timeout=timeout)
+        store = torch.distributed.TCPStore(address, port[0], is_master=False, timeout=timeout)
     torch.distributed.init_process_group(
         "gloo", store=store, rank=rank, world_size=dist.get_world_size(), timeout=timeout
     )

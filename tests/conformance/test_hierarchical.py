@@ -10,7 +10,9 @@ import os
 import pytest
 import torch
 
+from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import CommError
+from argosy.runtime.parallel.compression import HalfCodec
 from conformance import collectives
 from support.join import joined, open_store
 from support.pool import Died
@@ -68,6 +70,56 @@ def mean(rank, world_size, *, name, rendezvous, dtype):
         group.barrier()
         for bucket in buckets:
             bucket.close()
+
+
+@pytest.mark.parametrize("hosts", ["ab", "abc", "aab"])
+def test_hosts_exchange_a_bucket_before_anybody_waits_for_it(pool, rendezvous, hosts):
+    """They may publish in different orders, too: models that are wrapped apart do."""
+    pool.run(f"{__name__}:early", len(hosts), name=next(_names), rendezvous=rendezvous, hosts=hosts)
+
+
+def early(rank, world_size, *, name, rendezvous, hosts):
+    with joined("hierarchical", name, rank, world_size, rendezvous, hosts=hosts) as group:
+        buckets = [group.make_bucket(count, torch.float32) for count in (300_000, 500)]
+        want = 1.0 + (world_size - 1) / 2
+        for step in range(3):
+            for bucket in buckets if rank else buckets[::-1]:
+                bucket.tensor.fill_(1.0 + rank + step)
+                bucket.publish()
+            if hosts.index(hosts[rank]) == rank:  # the first of its host
+                for bucket in buckets:
+                    until = Deadline.after(20)
+                    while bucket.tensor[-1] != want + step or bucket.tensor[0] != want + step:
+                        bucket.progress()
+                        until.check("the mean before finish")
+            else:
+                while not all(bucket.progress() for bucket in buckets):
+                    pass
+            for bucket in buckets:
+                bucket.finish()
+                assert bool((bucket.tensor == want + step).all())
+        for bucket in buckets:
+            bucket.close()
+
+
+def test_hosts_that_send_different_forms_are_told(pool, rendezvous):
+    said = pool.run(f"{__name__}:forms", 2, name=next(_names), rendezvous=rendezvous)
+    assert all("hosts exchange different things" in text for text in said), said
+    assert all("float32[10] as they are" in text and "in form 16" in text for text in said)
+
+
+def forms(rank, world_size, *, name, rendezvous):
+    with joined("hierarchical", name, rank, world_size, rendezvous, hosts="ab") as group:
+        codec = HalfCodec(torch.float16)
+        bucket = (
+            group.make_coded_bucket(10, torch.float32, codec)
+            if rank
+            else group.make_bucket(10, torch.float32)
+        )
+        bucket.publish()
+        with pytest.raises(CommError) as caught:
+            bucket.finish()
+        return str(caught.value)
 
 
 @pytest.mark.parametrize("victim", [0, 1])

@@ -13,10 +13,12 @@ import paddle
 from argosy.runtime.comm.traffic import count_traffic
 from argosy.runtime.parallel.compression import half_buckets, plain_bucket
 from argosy.runtime.parallel.dgc import DeepGradientCompression
+from argosy.runtime.parallel.diloco import DiLoCo, Schedule
 from argosy.runtime.parallel.exchange import AveragedGradients
 from argosy.runtime.parallel.gradient_merge import GradientMerge
 from argosy.runtime.parallel.local_sgd import AdaptiveLocalSGD, LocalSGD
 from argosy.runtime.parallel.module import DataParallelModule
+from argosy.runtime.parallel.quantised import quantised_buckets
 from argosy.runtime.parallel.reducer import ReducerOptions
 from paddle.distributed.fleet.recompute import recompute
 from support import models
@@ -61,6 +63,30 @@ def local_sgd(
             met.append(local.step())
             seen.append([p.numpy().copy() for p in params])
         return seen, met
+
+
+def diloco(
+    rank: int, world_size: int, meeting: Meeting, *, backend: str, shapes: Any, **settings: Any
+) -> list[list[np.ndarray]]:
+    """Parameters after each of twelve steps."""
+    names = ("k_steps", "num_fragments", "overlap_steps")
+    schedule = Schedule(**{name: settings.pop(name) for name in names})
+    with joined_job(rank, world_size, meeting, backend) as group:
+        params = [gradient(99, 0, i, tuple(shape)) for i, shape in enumerate(shapes)]
+        outer = DiLoCo(params, group, schedule, **settings)
+        outer.begin()
+        seen = []
+        for step in range(12):
+            for i, param in enumerate(params):
+                param -= 0.1 * gradient(rank, step, i, tuple(shapes[i]))
+            outer.step()
+            seen.append([p.numpy().copy() for p in params])
+            if step == 6:  # a resumed run goes on in step, here with nothing under way
+                state = outer.state_dict()
+                if not any(state["due"]):
+                    outer = DiLoCo(params, group, schedule, **settings)
+                    outer.load_state_dict(state)
+        return seen
 
 
 def adaptive(
@@ -133,9 +159,9 @@ def compressed(
     with joined_job(rank, world_size, meeting, backend) as group:
         traffic = count_traffic(group)
         model = models.build(paddle, "mlp", "float32")
-        options = ReducerOptions(
-            make_bucket=plain_bucket if wire is None else half_buckets(getattr(torch, wire))
-        )
+        makers = {None: plain_bucket, "int8": quantised_buckets(64)}
+        maker = makers[wire] if wire in makers else half_buckets(getattr(torch, wire))
+        options = ReducerOptions(make_bucket=maker)
         wrapped = paddle.DataParallel(model, exchange=AveragedGradients(group, options))
         losses = models.train(paddle, "mlp", wrapped, steps - 1, "float32", rank, world_size)
         traffic.reset()

@@ -35,6 +35,33 @@ def test_training_is_near_and_ranks_are_equal(pool, backend, world_size, wire, l
         assert half[0][2] <= plain[0][2] / 2 * (1 + 1 / world_size) * 1.05
 
 
+@pytest.mark.parametrize(
+    ("backend", "world_size"), [("hosts ab", 2), ("hosts aab", 3), ("hosts abc", 3), ("gloo", 2)]
+)
+@pytest.mark.parametrize(("wire", "limit"), [("float16", 2.0**-9), ("int8", 2.0**-5)])
+def test_between_hosts_training_is_near_and_ranks_are_equal(pool, backend, world_size, wire, limit):
+    """A parameter moves by the sum of five gradients, each off by a rounding: that of int8 is a
+    half of 1/127 of the largest of its block.
+    """
+    plain = run_job(pool, f"{HERE}:compressed", world_size, backend=backend, wire=None)
+    coded = run_job(pool, f"{HERE}:compressed", world_size, backend=backend, wire=wire)
+    for key, value in plain[0][1].items():
+        assert np.abs(coded[0][1][key] - value).max() <= limit * np.abs(value).max(), key
+        for other in coded[1:]:
+            np.testing.assert_array_equal(other[1][key], coded[0][1][key])
+    assert any(not np.array_equal(coded[0][1][key], value) for key, value in plain[0][1].items())
+    if backend.startswith("hosts"):
+        assert coded[0][2] <= plain[0][2] * (0.55 if wire == "float16" else 0.35)
+
+
+def test_on_one_host_int8_changes_nothing(pool):
+    plain, coded = (
+        run_job(pool, f"{HERE}:compressed", 2, backend="shm", wire=wire) for wire in (None, "int8")
+    )
+    for key, value in plain[0][1].items():
+        np.testing.assert_array_equal(coded[0][1][key], value)
+
+
 @pytest.mark.parametrize(("backend", "world_size"), [("shm", 2), ("gloo", 2)])
 def test_rounding(pool, backend, world_size):
     half = run_job(pool, f"{HERE}:rounding", world_size, backend=backend, wire="float16")

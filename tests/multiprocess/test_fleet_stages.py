@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import paddle
 from argosy.optimizer.lars import LarsMomentumOptimizer
+from argosy.runtime.parallel.power_sgd import is_worth_it
 from multiprocess import fleet_stage_workers as workers
 from support.job import run_job
 
@@ -294,6 +296,92 @@ def test_half_gradients_halve_the_bytes(pool, kind):
     assert sum(half[0]["bytes"].values()) == pytest.approx(
         0.5 * sum(full[0]["bytes"].values()), rel=0.01
     )
+
+
+class Factors:
+    """PowerSGD of the ranks' gradients, as the paper has it."""
+
+    def __init__(self, rank, begin):
+        self.rank, self.begin, self.q, self.left = rank, begin, {}, {}
+
+    def direction(self, step, number, grads):
+        if step < self.begin or not is_worth_it(grads[0].shape, self.rank):
+            return np.mean(grads, axis=0)
+        matrices = [grad + self.left.get((r, number), 0.0) for r, grad in enumerate(grads)]
+        if number not in self.q:
+            draw = torch.Generator().manual_seed(1 + number)
+            shape = (grads[0].shape[1], self.rank)
+            self.q[number] = torch.randn(shape, generator=draw, dtype=torch.float64).numpy()
+        p = np.linalg.qr(np.mean([m @ self.q[number] for m in matrices], axis=0))[0]
+        self.q[number] = np.mean([m.T @ p for m in matrices], axis=0)
+        near = p @ self.q[number].T
+        self.left |= {(r, number): m - near for r, m in enumerate(matrices)}
+        return near
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_powersgd(pool, kind):
+    """A step with whole gradients, then approximations of rank 2."""
+    args = {"kind": kind, "lr": 0.1, "width": 32}
+    switches = {"powersgd": True, "powersgd_configs": {"rank": 2, "begin_step": 1}}
+    for order in ("model", "optimizer"):
+        found = run_job(pool, f"{HERE}:trained", 2, switches=switches, order=order, **args)
+        factors = Factors(2, 1)
+        wanted = workers.simulated(direction=factors.direction, world_size=2, **args)
+        check(found, wanted, rtol=1e-8, atol=1e-10)
+        assert len(factors.q) == 2  # of the two larger matrices
+    full = run_job(pool, f"{HERE}:trained", 2, switches={}, **args)
+    assert sum(found[0]["bytes"].values()) < 0.6 * sum(full[0]["bytes"].values())
+
+
+@pytest.mark.parametrize("order", ["model", "optimizer"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_diloco_that_averages_each_step_is_sgd(pool, kind, order):
+    configs = {
+        "k_steps": 1, "num_fragments": 1, "overlap_steps": 0, "outer_lr": 1.0,
+        "outer_momentum": 0.0, "mixing": 0.0,
+    }  # fmt: skip
+    switches = {"diloco": True, "diloco_configs": configs}
+    found = run_job(pool, f"{HERE}:trained", 2, kind=kind, switches=switches, order=order)
+    assert found[0]["stages"] == ["data_parallel", "diloco"]
+    check(found, workers.alone(kind), rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_diloco_in_turns(pool, kind):
+    """Ranks go their own ways, and nearer to each other than without it."""
+    args = {"kind": kind, "lr": 0.05, "width": 16}
+    spread = []
+    for k_steps in (2, 1000):
+        configs = {"k_steps": k_steps, "num_fragments": 2, "overlap_steps": 1}
+        switches = {"diloco": True, "diloco_configs": configs}
+        found = run_job(pool, f"{HERE}:trained", 2, switches=switches, **args)
+        pairs = zip(found[0]["steps"][-1], found[1]["steps"][-1], strict=True)
+        spread.append(sum(float(np.abs(a - b).sum()) for a, b in pairs))
+    assert 0 < spread[0] < 0.8 * spread[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_of_8_bits(pool, kind):
+    """Near to training with whole gradients, and with equal weights on both ranks."""
+    args = {"kind": kind, "dtype": "float32", "lr": 0.1, "width": 16}
+    switches = {"int8_allreduce": True, "int8_allreduce_configs": {"block_size": 32}}
+    for order in ("model", "late"):
+        found = run_job(
+            pool, f"{HERE}:trained", 2, backend="gloo", switches=switches, order=order, **args
+        )
+        assert "int8_allreduce" in found[0]["stages"]
+        exact = workers.alone(**args)[-1]
+        start = workers.values(workers.layer(16))
+        moved = max(np.abs(a - b).max() for a, b in zip(start, exact, strict=True))
+        pairs = list(zip(found[0]["steps"][-1], exact, strict=True))
+        # a gradient is off by a half of 1/127 at most, of the largest of its block
+        assert 1e-5 * moved < max(np.abs(a - b).max() for a, b in pairs) < 0.02 * moved
+        for a, b in zip(found[0]["steps"][-1], found[1]["steps"][-1], strict=True):
+            np.testing.assert_array_equal(a, b)
+    # in shared memory there is nothing to save
+    found = run_job(pool, f"{HERE}:trained", 2, switches=switches, **args)
+    assert found[0]["notes"] == ["int8_allreduce"]
 
 
 def rounded(step, number, grads):

@@ -75,6 +75,15 @@ def _join(names: list[str], stack: contextlib.ExitStack) -> None:
         _ip("-n", switch, "link", "set", end, "up")
 
 
+def held_to(rate: str, hosts: Sequence[str]) -> None:
+    """Let the cables of ``hosts`` carry no more than ``rate``, as ``tc`` writes it, each way."""
+    for host in hosts:
+        # queues of 20 ms, as those of a switch
+        how = f"root tbf rate {rate} burst 128kb latency 20ms".split()
+        words = ["tc", "-n", host, "qdisc", "add", "dev", cable_of(host), *how]
+        subprocess.run(words, check=True, capture_output=True, text=True)
+
+
 def cut_off(host: str) -> None:
     """Pull the cable of a host: nothing arrives there any more, and nobody is told."""
     _ip("-n", host, "link", "set", cable_of(host), "down")

@@ -495,12 +495,15 @@ class Fleet:
     # ----------------------------------------------------------------------------------------------
 
     def _planned(self, mode: str, optimizer: tuple[str, ...]) -> Plan:
+        # programs meet their workers when they first run
+        group = None if mode == STATIC else self._group()
         facts = Facts(
             num_workers=self.worker_num(),
             mode=mode,
             optimizer=optimizer,
             is_collective=self._is_collective,
             device=defaults.device.type,
+            is_one_host=group is not None and group.transport.kind == "shm",
         )
         return make_plan(self._user_defined_strategy, facts)
 

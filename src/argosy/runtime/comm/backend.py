@@ -10,11 +10,13 @@ from __future__ import annotations
 import abc
 import enum
 import functools
+import sys
 from collections.abc import Callable, Sequence
 
 import torch
 
 from argosy.runtime.comm.bucket import Bucket
+from argosy.runtime.comm.codec import Codec
 
 
 class ReduceOp(enum.IntEnum):
@@ -53,6 +55,8 @@ class Backend(abc.ABC):
     rank: int
     world_size: int
     timeout_s: float = 1800.0
+    # from which on a bucket is better sent than filled further
+    most_bucket_bytes: int = sys.maxsize
 
     @abc.abstractmethod
     def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
@@ -119,6 +123,14 @@ class Backend(abc.ABC):
     def make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
         """Make a flat tensor that all ranks average in place; all ranks call it alike."""
         return PlainBucket(self, torch.zeros(numel, dtype=dtype))
+
+    def make_coded_bucket(
+        self, numel: int, dtype: torch.dtype, codec: Codec, num_exact: int = 0
+    ) -> Bucket | None:
+        """As ``make_bucket``, but between hosts it travels in the form of ``codec``, all but its
+        last ``num_exact`` elements. None if this backend has no way of its own to do that.
+        """
+        return None
 
     @abc.abstractmethod
     def close(self) -> None:

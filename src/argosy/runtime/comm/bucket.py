@@ -27,6 +27,12 @@ class Bucket(abc.ABC):
         round.
         """
 
+    def is_complete(self) -> bool:
+        """Whether ``tensor`` is known to hold the mean of this round, so that ``finish`` need not
+        wait.
+        """
+        return False
+
     @abc.abstractmethod
     def finish(self) -> None:
         """Wait until ``tensor`` holds the mean over all ranks."""

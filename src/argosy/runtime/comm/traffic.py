@@ -16,6 +16,7 @@ import torch
 
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.bucket import Bucket
+from argosy.runtime.comm.codec import Codec
 from argosy.runtime.comm.group import Group
 
 
@@ -31,6 +32,10 @@ class Traffic:
     def add(self, kind: str, *tensors: torch.Tensor) -> None:
         self.calls_by_kind[kind] += 1
         self.bytes_by_kind[kind] += sum(t.numel() * t.element_size() for t in tensors)
+
+    def add_bucket(self, num_bytes: int) -> None:
+        self.calls_by_kind["bucket"] += 1
+        self.bytes_by_kind["bucket"] += num_bytes
 
     @property
     def total_bytes(self) -> int:
@@ -60,6 +65,7 @@ class CountingBackend(Backend):
         self.kind = inner.kind
         self.rank = inner.rank
         self.world_size = inner.world_size
+        self.most_bucket_bytes = inner.most_bucket_bytes
         self.traffic = Traffic()
 
     def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
@@ -112,20 +118,29 @@ class CountingBackend(Backend):
         self.inner.barrier()
 
     def make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
-        return _CountingBucket(self.inner.make_bucket(numel, dtype), self.traffic)
+        num_bytes = numel * dtype.itemsize
+        return _CountingBucket(self.inner.make_bucket(numel, dtype), self.traffic, num_bytes)
+
+    def make_coded_bucket(
+        self, numel: int, dtype: torch.dtype, codec: Codec, num_exact: int = 0
+    ) -> Bucket | None:
+        inner = self.inner.make_coded_bucket(numel, dtype, codec, num_exact)
+        num_bytes = codec.num_bytes(numel - num_exact) + num_exact * dtype.itemsize
+        return inner and _CountingBucket(inner, self.traffic, num_bytes)
 
     def close(self) -> None:
         self.inner.close()
 
 
 class _CountingBucket(Bucket):
-    def __init__(self, inner: Bucket, traffic: Traffic) -> None:
+    def __init__(self, inner: Bucket, traffic: Traffic, num_bytes: int) -> None:
         self._inner = inner
         self._traffic = traffic
+        self._num_bytes = num_bytes
         self.tensor = inner.tensor
 
     def publish(self) -> None:
-        self._traffic.add("bucket", self.tensor)
+        self._traffic.add_bucket(self._num_bytes)
         self._inner.publish()
 
     def progress(self) -> bool:

@@ -6,22 +6,27 @@ ranks are added in float32 and the mean is rounded to 16 bits once more on its w
 rank has the same bits. Gradients beyond the range of float16 become infinite, as they do in Paddle:
 scale the loss, or use bfloat16.
 
-Half the bytes move, whatever the backend: in shared memory through a bucket of 16-bit numbers,
-elsewhere each rank receives its share of all buckets, averages it and hands it out again (gloo's
-own reduction would widen halves to float32 first).
+Half the bytes move, whatever the backend: in shared memory through a bucket of 16-bit numbers.
+Between hosts only what the hosts send each other is rounded (``HalfCodec``): a host's own mean is
+made in full precision. Elsewhere each rank receives its share of all buckets, averages it and hands
+it out again (gloo's own reduction would widen halves to float32 first).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 
 from argosy.foundation.errors import UsageError
 from argosy.runtime.comm.backend import Backend, PlainBucket
 from argosy.runtime.comm.bucket import Bucket
+from argosy.runtime.comm.codec import Codec
 
-BucketMaker = Callable[[Backend, int, torch.dtype, torch.device], Bucket]
+# of backend, number of elements, dtype, device, and how many of the last elements must stay as they
+# are
+BucketMaker = Callable[[Backend, int, torch.dtype, torch.device, int], Bucket]
+_CHUNK = 1 << 16  # elements that are widened at a time: they stay in the cache
 _WIDE = (torch.float32, torch.float64)
 
 
@@ -32,9 +37,15 @@ def half_buckets(wire: torch.dtype = torch.float16) -> BucketMaker:
     if wire not in (torch.float16, torch.bfloat16):
         raise UsageError(f"gradients can travel as float16 or bfloat16, but received {wire}")
 
-    def make(backend: Backend, numel: int, dtype: torch.dtype, device: torch.device) -> Bucket:
+    def make(
+        backend: Backend, numel: int, dtype: torch.dtype, device: torch.device, num_exact: int = 0
+    ) -> Bucket:
         if dtype not in _WIDE:
             return plain_bucket(backend, numel, dtype, device)
+        if device.type == "cpu":
+            coded = backend.make_coded_bucket(numel, dtype, HalfCodec(wire), num_exact)
+            if coded is not None:
+                return coded
         tensor = torch.zeros(numel, dtype=dtype, device=device)
         if device.type == "cpu" and backend.kind == "shm":
             return CastBucket(tensor, backend.make_bucket(numel, wire))
@@ -45,11 +56,41 @@ def half_buckets(wire: torch.dtype = torch.float16) -> BucketMaker:
     return make
 
 
-def plain_bucket(backend: Backend, numel: int, dtype: torch.dtype, device: torch.device) -> Bucket:
+def plain_bucket(
+    backend: Backend, numel: int, dtype: torch.dtype, device: torch.device, num_exact: int = 0
+) -> Bucket:
     """The bucket that a reducer makes without compression."""
     if device.type != "cpu":
         return PlainBucket(backend, torch.zeros(numel, dtype=dtype, device=device))
     return backend.make_bucket(numel, dtype)
+
+
+class HalfCodec(Codec):
+    """Values in 16 bits; their sums are made in the dtype of the values."""
+
+    def __init__(self, wire: torch.dtype) -> None:
+        self._wire = wire
+        self.code = 16 if wire is torch.float16 else 17
+
+    def num_bytes(self, count: int) -> int:
+        return 2 * count
+
+    def encode(
+        self, values: torch.Tensor, out: torch.Tensor, residual: torch.Tensor | None
+    ) -> None:
+        out.view(self._wire).copy_(values)
+
+    def add_up(
+        self, parts: Sequence[torch.Tensor], weights: Sequence[float], out: torch.Tensor
+    ) -> None:
+        halves = [part.view(self._wire) for part in parts]
+        wide = out.new_empty(min(_CHUNK, out.numel()))
+        for start in range(0, out.numel(), _CHUNK):
+            total = out[start : start + _CHUNK]
+            total.copy_(halves[0][start : start + _CHUNK]).mul_(weights[0])
+            for half, weight in zip(halves[1:], weights[1:], strict=True):
+                part = wide[: total.numel()].copy_(half[start : start + _CHUNK])
+                total.add_(part.mul_(weight))  # no alpha: some processors would round once less
 
 
 class CastBucket(Bucket):

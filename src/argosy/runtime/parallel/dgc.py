@@ -17,22 +17,28 @@ v (momentum correction)::
     u = m·u + g                 v = v + u             (nesterov: u = m·(u + g), v = v + u + g)
 
 sends the entries of v that are largest in absolute value, and clears u and v there (factor
-masking). The direction is the mean of what the ranks sent. During ``rampup_step`` steps the share
-that is *not* sent goes through the list ``sparsity``, then stays at its last entry. ``clip_norm``
-limits the norm of each local gradient to clip_norm/√n before it is accumulated. What is sent are
-int32 positions and values: 8 bytes per entry of a float32 gradient.
+masking). Which ones those are a threshold says: that of a sample, for tensors of more than 65536
+entries, so that accumulating and choosing is one pass (on a CPU). The direction is the mean of what
+the ranks sent. During ``rampup_step`` steps the share that is *not* sent goes through the list
+``sparsity``, then stays at its last entry. ``clip_norm`` limits the norm of each local gradient to
+clip_norm/√n before it is accumulated. What is sent are int32 positions and values: 8 bytes per
+entry of a float32 gradient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 
 from argosy.foundation.errors import UsageError
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.averages import combine_gradients
 
+_SAMPLE = 1 << 16  # entries that give the threshold: 66 of them are above it where 0.1 % are sent
+_BLOCK = 256  # entries that are looked through together
+_WIDE = (torch.float32, torch.float64)
 _MIN_NUMEL = 16384  # Paddle's: below it positions and bookkeeping cost more than they save
 
 
@@ -72,7 +78,7 @@ class DeepGradientCompression:
         self._rampup = (rampup_begin_step, rampup_step, _checked_sparsity(sparsity))
         self._clip_norm = None if clip_norm is None else clip_norm * group.nranks**-0.5
         self._weight_decay = weight_decay
-        self._is_large = [p.numel() >= min_numel and p.dtype.itemsize >= 4 for p in self._params]
+        self._is_large = [p.numel() >= min_numel and p.dtype in _WIDE for p in self._params]
         self._u: dict[int, torch.Tensor] = {}
         self._v: dict[int, torch.Tensor] = {}
         self.num_steps = 0
@@ -104,14 +110,14 @@ class DeepGradientCompression:
         self.num_steps += 1
 
     def _local_gradient(self, index: int, is_dense: bool) -> torch.Tensor:
-        """This rank's gradient as a tensor of its own, clipped where it is accumulated, with weight
-        decay.
-        """
+        """This rank's gradient, clipped where it is accumulated, with weight decay."""
         param = self._params[index]
         if param.grad is None:
             grad = torch.zeros_like(param)
         else:
-            grad = param.grad.to_dense() if param.grad.is_sparse else param.grad.clone()
+            # where it is accumulated it becomes the direction, in its own memory
+            grad = param.grad.to_dense() if param.grad.is_sparse else param.grad
+            grad = grad.clone() if is_dense else grad
         if self._clip_norm is not None and not is_dense:
             norm = torch.linalg.vector_norm(grad)
             grad.mul_(self._clip_norm / norm.clamp_min(self._clip_norm))
@@ -129,52 +135,24 @@ class DeepGradientCompression:
         came into the gradients.
         """
         keep = 1.0 - sparsity_at(self.num_steps, *self._rampup)
-        chosen: list[torch.Tensor] = []
-        values: list[torch.Tensor] = []
+        picked: list[torch.Tensor] = []
         for i in indices:
-            v = self._accumulated(i, local[i]).view(-1)
-            where = torch.topk(v.abs(), max(1, round(v.numel() * keep)), sorted=False).indices
-            chosen.append(where.to(torch.int32 if v.numel() < 1 << 31 else torch.int64))
-            values.append(v[where])
-            v[where] = 0.0
-            self._u[i].view(-1)[where] = 0.0
-        counts = [len(where) for where in chosen]
-        for dtypes in dict.fromkeys(
-            (c.dtype, v.dtype) for c, v in zip(chosen, values, strict=True)
-        ):
-            at = [
-                k
-                for k, (c, v) in enumerate(zip(chosen, values, strict=True))
-                if (c.dtype, v.dtype) == dtypes
-            ]
-            wheres = self._gathered(torch.cat([chosen[k] for k in at]))
-            sums = self._gathered(torch.cat([values[k] for k in at]))
-            # in rank order: every rank adds up the same way
-            for where, value in zip(wheres, sums, strict=True):
-                sizes = [counts[k] for k in at]
-                for k, w, x in zip(
-                    at, torch.split(where, sizes), torch.split(value, sizes), strict=True
-                ):
-                    local[indices[k]].view(-1).index_add_(0, w, x, alpha=1.0 / self._group.nranks)
-        for i in indices:
-            self._params[i].grad = local[i]
-
-    def _accumulated(self, index: int, grad: torch.Tensor) -> torch.Tensor:
-        """Add ``grad`` to the state; leaves zeros in ``grad``, where the direction will be."""
-        u, v = _state(self._u, index, grad), _state(self._v, index, grad)
-        if self._use_nesterov:
-            u.add_(grad).mul_(self._momentum)
-            v.add_(u).add_(grad)
-        else:
-            u.mul_(self._momentum).add_(grad)
-            v.add_(u)
-        grad.zero_()
-        return v
-
-    def _gathered(self, mine: torch.Tensor) -> list[torch.Tensor]:
+            u, v = _state(self._u, i, local[i]), _state(self._v, i, local[i])
+            pick = picked_by_threshold if v.device.type == "cpu" else _picked_by_sorting
+            picked += pick(local[i], u, v, self._momentum, self._use_nesterov, keep, self.num_steps)
+        shapes = [(part.dtype, part.numel()) for part in picked]
+        mine = torch.cat([part.view(torch.uint8) for part in picked])
         every = [torch.empty_like(mine) for _ in range(self._group.nranks)]
         self._group.run(self._group.transport.all_gather, every, mine)
-        return every
+        for came in every:  # in rank order: every rank adds up the same way
+            parts = torch.split(came, [dtype.itemsize * count for dtype, count in shapes])
+            wide = [
+                part.clone().view(dtype) for part, (dtype, _) in zip(parts, shapes, strict=True)
+            ]
+            for i, where, values in zip(indices, wide[::2], wide[1::2], strict=True):
+                local[i].view(-1).index_add_(0, where, values, alpha=1.0 / self._group.nranks)
+        for i in indices:
+            self._params[i].grad = local[i]
 
     def state_dict(self) -> dict[str, object]:
         """The rank's own state: velocities and what it has not sent, by the number of the
@@ -195,6 +173,79 @@ class DeepGradientCompression:
         self.num_steps = int(state["num_steps"])  # type: ignore[call-overload]
         self._u = {int(i): t.clone() for i, t in state["u"].items()}  # type: ignore[attr-defined]
         self._v = {int(i): t.clone() for i, t in state["v"].items()}  # type: ignore[attr-defined]
+
+
+def picked_by_threshold(
+    grad: torch.Tensor,
+    u: torch.Tensor,
+    v: torch.Tensor,
+    momentum: float,
+    use_nesterov: bool,
+    keep: float,
+    step: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Accumulate ``grad`` and take the share ``keep`` of the largest entries out of ``u`` and
+    ``v``: positions and values. ``grad`` is left as zeros.
+
+    In one pass, by a threshold that a sample of the entries gives: all of them, if they are few,
+    else every n-th, other ones at each step. Then about as many are taken as asked for, at most
+    half as many again; the rest of what is returned has the value 0.
+    """
+    from argosy.runtime.parallel import compression_kernels as kernels  # loads numba
+
+    g, speed, total = (t.view(-1).numpy() for t in (grad, u, v))
+    count = max(1, round(total.size * keep))
+    stride = -(-total.size // _SAMPLE) | 1 if total.size > _SAMPLE else 1
+    found = kernels.sampled(g, speed, total, momentum, use_nesterov, step % stride, stride)
+    order = min(max(1, round(found.size * keep)), found.size)
+    threshold = np.partition(found, found.size - order)[found.size - order : found.size - order + 1]
+    room = count if stride == 1 else min(total.size, count + count // 2)
+    where = torch.zeros(room, dtype=_position_dtype(total.size))
+    values = v.new_zeros(room)
+    integers, _, _ = kernels.rounding_of(total.dtype)
+    kernels.accumulate(
+        g,
+        speed,
+        total,
+        total.view(integers),
+        momentum,
+        use_nesterov,
+        threshold[0],
+        threshold.view(integers)[0],
+        _BLOCK,
+        where.numpy(),
+        values.numpy(),
+    )
+    return where, values
+
+
+def _picked_by_sorting(
+    grad: torch.Tensor,
+    u: torch.Tensor,
+    v: torch.Tensor,
+    momentum: float,
+    use_nesterov: bool,
+    keep: float,
+    step: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same on another device, exactly as many."""
+    if use_nesterov:
+        u.add_(grad).mul_(momentum)
+        v.add_(u).add_(grad)
+    else:
+        u.mul_(momentum).add_(grad)
+        v.add_(u)
+    grad.zero_()
+    flat = v.view(-1)
+    where = torch.topk(flat.abs(), max(1, round(flat.numel() * keep)), sorted=False).indices
+    values = flat[where]
+    flat[where] = 0.0
+    u.view(-1)[where] = 0.0
+    return where.to(_position_dtype(flat.numel())), values
+
+
+def _position_dtype(numel: int) -> torch.dtype:
+    return torch.int32 if numel < 1 << 31 else torch.int64
 
 
 def _state(states: dict[int, torch.Tensor], index: int, like: torch.Tensor) -> torch.Tensor:

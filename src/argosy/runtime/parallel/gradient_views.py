@@ -202,10 +202,11 @@ def lay_out(
     order: Sequence[int],
     bucket_bytes: int,
     last_bucket_bytes: int,
-    make_bucket: Callable[[int, torch.dtype], Bucket],
+    make_bucket: Callable[[int, torch.dtype, int], Bucket],
 ) -> list[GradientBucket]:
     """Make buckets for gradients that arrive in ``order``, in the order in which they are
-    published, and move the views there; gradients that exist move along.
+    published, and move the views there; gradients that exist move along. ``make_bucket`` is told
+    how many of the last elements are flags.
     """
     items = [
         bucketing.Item(index=i, numel=_wire_numel(params[i]), dtype=params[i].dtype.to_real())
@@ -214,7 +215,9 @@ def lay_out(
     made = []
     for indices in bucketing.plan(items, bucket_bytes, last_bucket_bytes):
         chosen = [params[i] for i in indices]
-        bucket = make_bucket(_offsets(chosen)[1] + len(indices), chosen[0].dtype.to_real())
+        num_flags = len(indices)
+        dtype = chosen[0].dtype.to_real()
+        bucket = make_bucket(_offsets(chosen)[1] + num_flags, dtype, num_flags)
         bucket.tensor.zero_()
         made.append(GradientBucket(bucket, [views[i] for i in indices], chosen))
     return made

@@ -104,16 +104,17 @@ class Reducer(Rounds):
             self._views,
             self._params,
             order,
-            self._options.bucket_bytes,
+            min(self._options.bucket_bytes, self._group.transport.most_bucket_bytes),
             self._options.last_bucket_bytes,
             self._make_bucket,
         )
         self._held.buckets = self._buckets
         self._open_round()
 
-    def _make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
+    def _make_bucket(self, numel: int, dtype: torch.dtype, num_flags: int) -> Bucket:
+        device, transport = self._params[0].device, self._group.transport
         return self._group.run(
-            self._options.make_bucket, self._group.transport, numel, dtype, self._params[0].device
+            self._options.make_bucket, transport, numel, dtype, device, num_flags
         )
 
     def _open_round(self) -> None:

@@ -20,11 +20,12 @@ from argosy.distributed.fleet.stages.layer_optimizer import optimizer_kinds
 MOMENTUM, ADAM, SGD = ("Momentum",), ("Adam",), ("SGD",)
 
 
-def plan_of(optimizer=MOMENTUM, workers=2, mode="dygraph", **switches):
+def plan_of(optimizer=MOMENTUM, workers=2, mode="dygraph", is_one_host=False, **switches):
     strategy = fleet.DistributedStrategy()
     for name, value in switches.items():
         setattr(strategy, name, value)
-    return make_plan(strategy, Facts(num_workers=workers, mode=mode, optimizer=optimizer))
+    facts = Facts(num_workers=workers, mode=mode, optimizer=optimizer, is_one_host=is_one_host)
+    return make_plan(strategy, facts)
 
 
 def names(plan):
@@ -86,7 +87,10 @@ def test_optimizers_that_do_not_fit(switch, optimizer, needs):
 
 @pytest.mark.parametrize(
     "switch",
-    ["localsgd", "adaptive_localsgd", "dgc", "fp16_allreduce", "sharding", "sync_batch_norm"],
+    [
+        *("localsgd", "adaptive_localsgd", "dgc", "fp16_allreduce", "sharding", "sync_batch_norm"),
+        *("int8_allreduce", "powersgd", "diloco"),
+    ],
 )
 def test_one_worker(switch):
     plan = plan_of(workers=1, **{switch: True})
@@ -114,6 +118,51 @@ def test_exclusions(stays, goes):
     assert stays in plan
     assert goes not in plan
     assert reasons(plan)[goes].startswith(f"{stays} is on")
+
+
+@pytest.mark.parametrize(
+    ("stays", "goes"),
+    [
+        ("dgc", "int8_allreduce"),
+        ("localsgd", "int8_allreduce"),
+        ("int8_allreduce", "fp16_allreduce"),
+        ("amp", "powersgd"),
+        ("powersgd", "sharding"),
+        ("powersgd", "gradient_merge"),
+        ("diloco", "powersgd"),
+        ("diloco", "sharding"),
+        ("localsgd", "diloco"),
+    ],
+)
+def test_exclusions_of_our_own(stays, goes):
+    plan = plan_of(gradient_merge_configs={"k_steps": 2}, **{stays: True, goes: True})
+    assert stays in plan
+    assert reasons(plan)[goes].startswith(f"{stays} is on")
+
+
+@pytest.mark.parametrize("switch", ["powersgd", "diloco"])
+def test_these_take_the_place_of_averaged_gradients(switch):
+    for optimizer in (SGD, ADAM):
+        plan = plan_of(optimizer, **{switch: True})
+        assert names(plan) == ["data_parallel", switch]
+        assert not plan[DataParallel].averages_gradients
+    if switch == "diloco":
+        plan = plan_of(diloco=True, gradient_scale_configs={"scale_strategy": "sum"})
+        assert "parameters are averaged" in reasons(plan)["gradient_scale_configs"]
+
+
+def test_switches_of_our_own_are_for_models():
+    plan = plan_of(mode="static", int8_allreduce=True)
+    assert names(plan) == ["data_parallel"]
+    assert "it is for models" in reasons(plan)["int8_allreduce"]
+    assert plan.left_out() == ["int8_allreduce"]
+
+
+def test_on_one_host_nothing_travels():
+    plan = plan_of(int8_allreduce=True, is_one_host=True)
+    assert names(plan) == ["data_parallel"]
+    assert reasons(plan)["int8_allreduce"].startswith("all workers are on one host")
+    assert not plan.notes[0].is_refused
 
 
 def test_settings_that_leave_nothing_to_do():

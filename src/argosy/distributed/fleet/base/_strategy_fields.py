@@ -151,6 +151,31 @@ TABLES: dict[str, tuple[Field, ...]] = {
             "automatic parallelisation: each rank reads its own part of the data",
             NUMBERS,
         ),
+        # Paddle has none of these: it reads a file without them
+        Field(
+            "int8_allreduce",
+            BOOL,
+            False,
+            "send gradients between hosts as 8 bits, and what is lost with the next ones",
+            NUMBERS,
+            is_strict=True,
+        ),
+        Field(
+            "powersgd",
+            BOOL,
+            False,
+            "exchange low-rank approximations of gradients",
+            NUMBERS,
+            is_strict=True,
+        ),
+        Field(
+            "diloco",
+            BOOL,
+            False,
+            "average how parts of the model move, every k steps and while training goes on",
+            NUMBERS,
+            is_strict=True,
+        ),
         Field("recompute_configs", "RecomputeConfig"),
         Field("amp_configs", "AMPConfig"),
         Field("localsgd_configs", "LocalSGDConfig"),
@@ -179,6 +204,9 @@ TABLES: dict[str, tuple[Field, ...]] = {
         Field("build_strategy", "BuildStrategy"),
         Field("execution_strategy", "ExecutionStrategy"),
         Field("gradient_scale_configs", "GradientScaleConfig"),
+        Field("int8_allreduce_configs", "Int8AllreduceConfig"),
+        Field("powersgd_configs", "PowerSGDConfig"),
+        Field("diloco_configs", "DiLoCoConfig"),
     ),
     "RecomputeConfig": (
         Field("checkpoints", STRING, None, "names of the tensors that are kept", is_list=True),
@@ -298,6 +326,21 @@ TABLES: dict[str, tuple[Field, ...]] = {
     "GradientScaleConfig": (
         Field("scale_strategy", STRING, "avg", "avg, sum or customized", NUMBERS),
         Field("scale_gradient", BOOL, False, "scale gradients instead of the loss"),
+    ),
+    "Int8AllreduceConfig": (
+        Field("block_size", INT, 256, "gradients that share a scale; a multiple of 16", NUMBERS),
+    ),
+    "PowerSGDConfig": (
+        Field("rank", INT, 4, "columns of the factors", NUMBERS),
+        Field("begin_step", INT, 0, "first step that approximates", NUMBERS),
+    ),
+    "DiLoCoConfig": (
+        Field("k_steps", INT, 30, "steps between common steps of a part of the model", NUMBERS),
+        Field("num_fragments", INT, 4, "parts, which take turns", NUMBERS),
+        Field("overlap_steps", INT, 5, "steps that an exchange may take", NUMBERS),
+        Field("outer_lr", FLOAT, 0.7, "learning rate of the common step", NUMBERS),
+        Field("outer_momentum", FLOAT, 0.9, "its Nesterov momentum", NUMBERS),
+        Field("mixing", FLOAT, 0.5, "share of its own value that a rank keeps", NUMBERS),
     ),
     "PipelineConfig": (
         Field("micro_batch_size", INT, 1, "samples in a micro batch"),

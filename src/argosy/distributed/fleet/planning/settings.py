@@ -10,9 +10,9 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 __all__ = [
-    "AdaptiveLocalSgd", "Amp", "DataParallel", "Dgc", "Fp16Allreduce", "GradientMerge",
-    "GradientScale", "Lamb", "Lars", "LocalSgd", "ProgramDataParallel", "Recompute", "Sharding",
-    "Stage", "SyncBatchNorm",
+    "AdaptiveLocalSgd", "Amp", "DataParallel", "Dgc", "DiLoCo", "Fp16Allreduce",
+    "GradientMerge", "GradientScale", "Int8Allreduce", "Lamb", "Lars", "LocalSgd", "PowerSgd",
+    "ProgramDataParallel", "Recompute", "Sharding", "Stage", "SyncBatchNorm",
 ]  # fmt: skip
 
 
@@ -91,11 +91,24 @@ class Fp16Allreduce(Stage):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Int8Allreduce(Stage):
+    name = "int8_allreduce"
+    block_size: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Dgc(Stage):
     name = "dgc"
     rampup_begin_step: int
     rampup_step: int
     sparsity: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerSgd(Stage):
+    name = "powersgd"
+    rank: int
+    begin_step: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,3 +170,14 @@ class AdaptiveLocalSgd(Stage):
     name = "adaptive_localsgd"
     init_k_steps: int
     begin_step: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiLoCo(Stage):
+    name = "diloco"
+    k_steps: int
+    num_fragments: int
+    overlap_steps: int
+    outer_lr: float
+    outer_momentum: float
+    mixing: float

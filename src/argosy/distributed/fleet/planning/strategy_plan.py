@@ -19,12 +19,15 @@ from argosy.distributed.fleet.planning.settings import (
     Amp,
     DataParallel,
     Dgc,
+    DiLoCo,
     Fp16Allreduce,
     GradientMerge,
     GradientScale,
+    Int8Allreduce,
     Lamb,
     Lars,
     LocalSgd,
+    PowerSgd,
     ProgramDataParallel,
     Recompute,
     Sharding,
@@ -70,8 +73,13 @@ _META_OPTIMIZERS = {
     "data_parallel": "RawProgramOptimizer",
 }
 
+# of ours alone; they are for models, not for programs
+_OWN = ("int8_allreduce", "powersgd", "diloco")
+# these average something else than gradients, so the switches about gradients have nothing to do
+_LOCAL = ("localsgd", "adaptive_localsgd", "diloco")
+
 # what asks for a stage or for something that is not built
-SWITCHES = frozenset({*_META_OPTIMIZERS, *_NOT_BUILT, "auto"} - {"data_parallel"})
+SWITCHES = frozenset({*_META_OPTIMIZERS, *_OWN, *_NOT_BUILT, "auto"} - {"data_parallel"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +87,8 @@ class Facts:
     """What a plan depends on beside the strategy.
 
     ``optimizer`` has the names of the optimizer's class and of its bases, as Paddle calls them; it
-    is empty where there is none yet.
+    is empty where there is none yet. ``is_one_host`` is True where all workers are known to share
+    memory.
     """
 
     num_workers: int = 1
@@ -87,6 +96,7 @@ class Facts:
     optimizer: tuple[str, ...] = ()
     is_collective: bool = True
     device: str = "cpu"
+    is_one_host: bool = False
 
     @property
     def optimizer_name(self) -> str:
@@ -143,7 +153,7 @@ class Plan:
         """The switches that were on and have no part in the plan; hints about tuning are not among
         them.
         """
-        switches = {*_META_OPTIMIZERS, "auto", "sync_batch_norm"}
+        switches = {*_META_OPTIMIZERS, *_OWN, "auto", "sync_batch_norm"}
         return [note.switch for note in self.notes if note.switch in switches]
 
     def describe(self) -> str:
@@ -168,7 +178,8 @@ class _Draft:
         self.strategy = strategy
         self.facts = facts
         self.notes: list[Note] = []
-        self.on = {name for name in _META_OPTIMIZERS if getattr(strategy, name, False) is True}
+        names = (*_META_OPTIMIZERS, *_OWN)
+        self.on = {name for name in names if getattr(strategy, name, False) is True}
         if strategy.hybrid_configs["sharding_degree"] > 1:
             self.on.add("sharding")
 
@@ -239,6 +250,14 @@ def _check_conditions(draft: _Draft) -> None:
             draft.drop(switch, "there is one worker", is_refused=False)
         if facts.mode != STATIC:  # programs round gradients all the same
             draft.drop("fp16_allreduce", "there is one worker", is_refused=False)
+        for switch in _OWN:
+            draft.drop(switch, "there is one worker", is_refused=False)
+    if facts.mode == STATIC:
+        for switch in _OWN:
+            draft.drop(switch, "it is for models; programs exchange gradients as they are")
+    if facts.is_one_host:
+        reason = "all workers are on one host, where gradients do not travel"
+        draft.drop("int8_allreduce", reason, is_refused=False)
     if strategy.gradient_merge_configs["k_steps"] < 2:
         draft.drop("gradient_merge", "gradient_merge_configs['k_steps'] is 1", is_refused=False)
     if not strategy.recompute_configs["checkpoints"]:
@@ -255,10 +274,11 @@ def _check_exclusions(draft: _Draft) -> None:
         and "sharding" in draft.on
         and draft.strategy.sharding_configs["stage"] > 1
     ):
-        draft.drop(
-            "fp16_allreduce",
-            "sharding from stage 2 on sends gradients to their owners in a form of its own",
-        )
+        for switch in ("fp16_allreduce", "int8_allreduce"):
+            draft.drop(
+                switch,
+                "sharding from stage 2 on sends gradients to their owners in a form of its own",
+            )
     for stronger, weaker, reason in _EXCLUSIONS:
         if stronger in draft.on and weaker in draft.on:
             draft.drop(weaker, f"{stronger} is on, and {reason}")
@@ -270,6 +290,23 @@ _EXCLUSIONS = (
     ("dgc", "localsgd", "it needs gradients of every step from every rank"),
     ("dgc", "adaptive_localsgd", "it needs gradients of every step from every rank"),
     ("dgc", "fp16_allreduce", "it sends gradients in a form of its own"),
+    *(
+        (local, switch, "ranks have different parameters between averages")
+        for local in ("localsgd", "adaptive_localsgd")
+        for switch in ("diloco", "powersgd", "int8_allreduce")
+    ),
+    *(("dgc", switch, "it sends gradients in a form of its own") for switch in _OWN),
+    ("amp", "powersgd", "residuals of scaled gradients cannot be kept over steps"),
+    *(
+        ("diloco", switch, "parameters are averaged instead of gradients")
+        for switch in ("powersgd", "int8_allreduce", "fp16_allreduce")
+    ),
+    ("diloco", "sharding", "ranks have different parameters between averages"),
+    ("powersgd", "int8_allreduce", "it sends gradients in a form of its own"),
+    ("powersgd", "fp16_allreduce", "it sends gradients in a form of its own"),
+    ("powersgd", "gradient_merge", "it keeps what it has not sent over steps itself"),
+    ("powersgd", "sharding", "each rank needs all gradients it has not sent"),
+    ("int8_allreduce", "fp16_allreduce", "gradients have one form on their way"),
     ("dgc", "gradient_merge", "it keeps unsent gradients over steps itself"),
     ("dgc", "sharding", "each rank needs all gradients it has not sent"),
     ("localsgd", "adaptive_localsgd", "only one can decide when to average"),
@@ -329,7 +366,7 @@ def _data_parallel(draft: _Draft) -> Iterator[Stage]:
     strategy = draft.strategy
     if draft.facts.num_workers < 2:
         return
-    averages = not draft.on & {"localsgd", "adaptive_localsgd", "dgc"}
+    averages = not draft.on & {*_LOCAL, "dgc", "powersgd"}
     if draft.facts.mode == STATIC:
         yield ProgramDataParallel(averages_gradients=averages)
         return
@@ -359,7 +396,7 @@ def _gradient_scale(draft: _Draft) -> Iterator[Stage]:
         return
     if draft.facts.num_workers < 2:
         draft.notes.append(Note("gradient_scale_configs", "there is one worker", is_refused=False))
-    elif draft.on & {"localsgd", "adaptive_localsgd"}:
+    elif draft.on & set(_LOCAL):
         draft.notes.append(
             Note("gradient_scale_configs", "parameters are averaged instead of gradients")
         )
@@ -421,7 +458,9 @@ _STAGES: tuple[Callable[[_Draft], Iterator[Stage]], ...] = (
     _recompute,
     _data_parallel,
     _plain(Fp16Allreduce),
+    _plain(Int8Allreduce),
     _dgc,
+    _plain(PowerSgd),
     _plain(GradientMerge),
     _gradient_scale,
     _plain(Lars),
@@ -429,4 +468,5 @@ _STAGES: tuple[Callable[[_Draft], Iterator[Stage]], ...] = (
     _sharding,
     _plain(LocalSgd),
     _plain(AdaptiveLocalSgd),
+    _plain(DiLoCo),
 )

@@ -10,7 +10,14 @@ from typing import Any
 
 import torch
 
-from argosy.distributed.fleet.planning.settings import Amp, DataParallel, Recompute, Sharding, Stage
+from argosy.distributed.fleet.planning.settings import (
+    Amp,
+    DataParallel,
+    Int8Allreduce,
+    Recompute,
+    Sharding,
+    Stage,
+)
 from argosy.distributed.fleet.planning.strategy_plan import Plan
 from argosy.distributed.fleet.stages.precision import MixedPrecision, TorchPrecision, cast_layer
 from argosy.distributed.fleet.stages.recomputed import recompute_parts
@@ -20,9 +27,10 @@ from argosy.nn import Layer, SyncBatchNorm
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.batch_norm import synchronised
 from argosy.runtime.parallel.broadcast import broadcast_values
-from argosy.runtime.parallel.compression import half_buckets, plain_bucket
+from argosy.runtime.parallel.compression import BucketMaker, half_buckets, plain_bucket
 from argosy.runtime.parallel.exchange import AveragedGradients, GradientExchange, OwnedGradients
 from argosy.runtime.parallel.module import DataParallelModule
+from argosy.runtime.parallel.quantised import quantised_buckets
 from argosy.runtime.parallel.reducer import ReducerOptions
 from argosy.runtime.parallel.sharding.shards import Shards
 
@@ -142,7 +150,10 @@ class FleetModule(_Planned, DataParallelModule):
 
 def _inside(plan: Plan) -> tuple[list[Stage], bool]:
     """What of a plan works inside the model."""
-    names = ("sync_batch_norm", "recompute", "amp", "data_parallel", "fp16_allreduce")
+    names = (
+        *("sync_batch_norm", "recompute", "amp", "data_parallel", "fp16_allreduce"),
+        "int8_allreduce",
+    )
     return [stage for stage in plan if stage.name in names], _is_fully_sharded(plan)
 
 
@@ -158,8 +169,14 @@ def _options(plan: Plan) -> ReducerOptions:
         bucket_bytes=int(settings.bucket_MB * _MEGABYTE),
         last_bucket_bytes=int(settings.last_bucket_MB * _MEGABYTE),
         find_unused_parameters=settings.find_unused_parameters,
-        make_bucket=_half_bucket if "fp16_allreduce" in plan else plain_bucket,
+        make_bucket=_bucket_maker(plan),
     )
+
+
+def _bucket_maker(plan: Plan) -> BucketMaker:
+    if "int8_allreduce" in plan:
+        return quantised_buckets(plan[Int8Allreduce].block_size)
+    return _half_bucket if "fp16_allreduce" in plan else plain_bucket
 
 
 def _torch_precision(module: torch.nn.Module, plan: Plan) -> TorchPrecision | None:

@@ -14,24 +14,27 @@ from argosy.distributed.fleet.planning.settings import (
     AdaptiveLocalSgd,
     Amp,
     Dgc,
+    DiLoCo,
     GradientMerge,
     GradientScale,
     LocalSgd,
+    PowerSgd,
     Sharding,
 )
 from argosy.distributed.fleet.planning.strategy_plan import Plan
 from argosy.distributed.fleet.stages.rules import RULES
 from argosy.distributed.fleet.stages.trainee import OptimizerStage, OptimizerTrainee, Trainee
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.runtime.parallel import dgc, gradient_merge, local_sgd
+from argosy.runtime.parallel import dgc, diloco, gradient_merge, local_sgd, power_sgd
 from argosy.runtime.parallel.loss_scaling import LossScale
 
 __all__ = [
-    "STAGES", "AdaptivelyAveragedParameters", "AveragedParameters", "CompressedGradients",
-    "MergedGradients", "ScaledLoss", "SplitState", "SummedGradients", "make_stages",
+    "STAGES", "AdaptivelyAveragedParameters", "AveragedParameters", "CommonSteps",
+    "CompressedGradients", "FactoredGradients", "MergedGradients", "ScaledLoss", "SplitState",
+    "SummedGradients", "make_stages",
 ]  # fmt: skip
 
-_IN_MODEL = ("data_parallel", "sync_batch_norm", "fp16_allreduce", "recompute")
+_IN_MODEL = ("data_parallel", "sync_batch_norm", "fp16_allreduce", "int8_allreduce", "recompute")
 
 
 class _KeptStage(OptimizerStage):
@@ -207,16 +210,57 @@ class CompressedGradients(_KeptStage):
         return True
 
 
+class FactoredGradients(_KeptStage):
+    """``powersgd``: ranks exchange approximations of their gradients."""
+
+    def __init__(self, trainee: Trainee, settings: PowerSgd) -> None:
+        self._kept = power_sgd.PowerSGD(
+            trainee.parameters(), trainee.workers, settings.rank, settings.begin_step
+        )
+
+    def before_step(self, loss: Any) -> bool:
+        self._kept.exchange()
+        return True
+
+
+class CommonSteps(_KeptStage):
+    """``diloco``: ranks update on their own; parts of the model take common steps in turn."""
+
+    def __init__(self, trainee: Trainee, settings: DiLoCo) -> None:
+        schedule = diloco.Schedule(
+            k_steps=settings.k_steps,
+            num_fragments=settings.num_fragments,
+            overlap_steps=settings.overlap_steps,
+        )
+        self._kept = diloco.DiLoCo(
+            trainee.parameters(),
+            trainee.workers,
+            schedule,
+            outer_lr=settings.outer_lr,
+            outer_momentum=settings.outer_momentum,
+            mixing=settings.mixing,
+        )
+
+    def before_step(self, loss: Any) -> bool:
+        self._kept.begin()
+        return True
+
+    def after_step(self, loss: Any) -> None:
+        self._kept.step()
+
+
 # in the order of a step: gradients are complete, then of their true size, then where and what the
 # update takes them to be
 STAGES: dict[str, Any] = {
     "gradient_merge": MergedGradients,
     "amp": ScaledLoss,
     "dgc": CompressedGradients,
+    "powersgd": FactoredGradients,
     "gradient_scale": SummedGradients,
     "sharding": SplitState,
     "localsgd": AveragedParameters,
     "adaptive_localsgd": AdaptivelyAveragedParameters,
+    "diloco": CommonSteps,
 }
 
 

@@ -25,9 +25,10 @@ import torch
 from argosy.foundation.errors import CommError
 from argosy.runtime.comm import forks
 from argosy.runtime.comm.backends import doorway
-from argosy.runtime.comm.backends.doorway import Doorway, bytes_of
+from argosy.runtime.comm.backends.doorway import bytes_of
+from argosy.runtime.comm.backends.joining import connect_all
 from argosy.runtime.comm.backends.shm.board import Board, Seat, lonely_seat
-from argosy.runtime.comm.backends.shm.care import WARN_S, await_keys, wait_with_care
+from argosy.runtime.comm.backends.shm.care import wait_with_care
 
 _WORD = struct.Struct("<q")
 _MAX_WORDS = 1 << 20  # of a row; the largest are the sizes of an all_to_all
@@ -132,60 +133,16 @@ class Mesh:
             self._own_board, seat = lonely_seat(rank, world_size)
         self._seat = seat
         self._peers: dict[int, _Peer] = {}
+        place, prefix = f"joining of group {name!r}", f"argosy/mesh/{name}"
         try:
-            self._join(store, world_size, address)
+            socks = connect_all(place, prefix, rank, store, timeout_s, address, seat)
         except BaseException:
             self.close()
             raise
+        self._peers.update({r: _Peer(sock) for r, sock in socks.items()})
         forks.register(self)
         if seat.board.distant is not None:
             seat.board.distant.watch(self)
-
-    # -- joining
-    # ----------------------------------------------------------------------------------------------
-
-    def _join(self, store: Any, world_size: int, address: str) -> None:
-        """Connect to the ranks below this one, and let in those above."""
-        place = f"joining of group {self.name!r}"
-        keys = [f"argosy/mesh/{self.name}/{r}" for r in range(world_size)]
-        with contextlib.closing(Doorway(address)) as door:
-            store.set(keys[self.rank], door.card)
-            lower = {self._seat.ranks[r]: keys[r] for r in range(self.rank)}
-            if lower:
-                await_keys(store, lower, self._seat.board, place, self.timeout_s)
-            for r in range(self.rank):
-                self._peers[r] = _Peer(self._connect(place, store.get(keys[r])))
-            self._let_in(place, door, set(range(self.rank + 1, world_size)))
-        for peer in self._peers.values():
-            doorway.settle(peer.sock)
-
-    def _connect(self, place: str, card: bytes) -> socket.socket:
-        host, port = doorway.place_of(card)
-        try:
-            sock = socket.create_connection((host, port), self.timeout_s)
-        except OSError as error:
-            raise CommError(
-                f"{place}: rank {self._seat.board.rank} cannot connect to {host} port {port}, "
-                f"where another rank listens: {error.strerror or error}.\n  The hosts of a job "
-                "must reach each other at every port."
-            ) from error
-        sock.sendall(doorway.words_for(card, self.rank))
-        return sock
-
-    def _let_in(self, place: str, door: Doorway, awaited: set[int]) -> None:
-        """Accept connections until each of ``awaited`` has come."""
-
-        def look() -> list[int]:
-            for rank, sock in door.look():
-                if rank in awaited:
-                    awaited.discard(rank)
-                    self._peers[rank] = _Peer(sock)
-                else:
-                    sock.close()
-            return [self._seat.ranks[r] for r in awaited]
-
-        if awaited:
-            self._wait(place, look, WARN_S)
 
     # -- exchanges
     # --------------------------------------------------------------------------------------------
@@ -313,9 +270,7 @@ class Mesh:
         reads = [self._peers[r].sock for r in missing if not self._peers[r].is_gone]
         doorway.nap(reads, [self._peers[r].sock for r in held_up])
 
-    def _wait(
-        self, place: str, look: Callable[[], Sequence[int]], warn_s: float | None = None
-    ) -> None:
+    def _wait(self, place: str, look: Callable[[], Sequence[int]]) -> None:
         def missing() -> Sequence[int]:
             if self._is_closed:
                 raise CommError(f"{place}: the group was closed meanwhile")
@@ -325,7 +280,7 @@ class Mesh:
             gone = [self._seat.ranks[r] for r, peer in self._peers.items() if peer.is_gone]
             return dict.fromkeys(gone, "exited or left the group") | self._seat.board.fates()
 
-        wait_with_care(self._seat.board, place, self.timeout_s, missing, fates, warn_s)
+        wait_with_care(self._seat.board, place, self.timeout_s, missing, fates)
 
     # -- the end
     # ----------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class FleetExchange(Exchange):
     ) -> SharedBuffer:
         if self._make_bucket is None:
             return super().buffer(trainers, numel, dtype, device)
-        bucket = self.group.run(self._make_bucket, self.group.transport, numel, dtype, device)
+        bucket = self.group.run(self._make_bucket, self.group.transport, numel, dtype, device, 0)
         return AveragedBucket(bucket, self.group)
 
     def overflow_op(self) -> Op:

@@ -83,6 +83,10 @@ class ShmBucket(Bucket):
             self._average_share()
         return self._is_share_done
 
+    def is_complete(self) -> bool:
+        done, n = 2 * self._round, self._owner.world_size
+        return self._is_share_done and bool(kernels.have_arrived(self._segment.address, n, done))
+
     def finish(self) -> None:
         activity = f"the average of gradients in backward #{self._round} (bucket {self._number})"
         if not self._is_share_done:

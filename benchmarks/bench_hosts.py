@@ -1,0 +1,225 @@
+"""A training step between two hosts: argosy's ways to exchange gradients against torch's DDP over
+gloo, in turns.
+
+    python benchmarks/bench_hosts.py [--rate 1gbit] [--only synchronous fp16 ...] [--rounds 7]
+
+The hosts are network namespaces of this machine, joined by a cable that ``tc`` holds to a rate; it
+takes the rights of root. Each has one process with one thread. The model is an MLP
+512-2048-2048-1024-10 (7.4 million parameters, 237 ms of a wire of 1 Gb/s), batch 64 per process.
+Bars are printed and decide the exit code at 1 Gb/s; other rates are for the table alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import paddle
+import paddle.distributed as dist
+import paddle.distributed.fleet as fleet
+import pairing
+from paddle import nn
+
+SIZES = [512, 2048, 2048, 1024, 10]
+BATCH = 64
+MOST_OVER_LIMIT = 1.05  # of a synchronous step over the larger of computing and sending
+DDP, ALONE = "torch DDP", "no synchronisation"
+# the strategy of each way, and how many times as fast as DDP it is to be
+WAYS: dict[str, tuple[dict[str, Any], float | None]] = {
+    "synchronous": ({}, 1.0),
+    "fp16": ({"fp16_allreduce": True}, 1.8),
+    "int8": ({"int8_allreduce": True}, 3.3),
+    "dgc": ({"dgc": True}, 5.0),
+    "powersgd": ({"powersgd": True}, None),
+    "localsgd": ({"localsgd": True, "localsgd_configs": {"k_steps": 4}}, None),
+    "diloco": ({"diloco": True}, None),
+}
+HOOKS = ("DDP fp16", "DDP PowerSGD")
+REPEATS = {ALONE: 30, "diloco": 30, "localsgd": 4}  # steps in a block; others have two
+LEAST_OF_ALONE = 0.95  # of the speed without synchronisation, that DiLoCo is to have
+
+
+def network() -> nn.Layer:
+    layers: list[nn.Layer] = []
+    for n_in, n_out in itertools.pairwise(SIZES):
+        layers += [nn.Linear(n_in, n_out), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def argosy_step(switches: dict[str, Any] | None) -> Callable[[], object]:
+    """A step under these switches of the strategy; None: without Fleet."""
+    model: Any = network()
+    rule = paddle.optimizer.SGD
+    if switches is not None and {"dgc", "localsgd"} & set(switches):
+        rule = paddle.optimizer.Momentum
+    optimizer: Any = rule(learning_rate=0.001, parameters=model.parameters())
+    if switches is not None:
+        strategy = fleet.DistributedStrategy()
+        for name, value in switches.items():
+            setattr(strategy, name, value)
+        fleet.init(is_collective=True, strategy=strategy)
+        model, optimizer = fleet.distributed_model(model), fleet.distributed_optimizer(optimizer)
+    x, y = paddle.randn([BATCH, SIZES[0]]), paddle.randint(0, SIZES[-1], [BATCH])
+
+    def step() -> None:
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        optimizer.clear_grad()
+
+    return step
+
+
+def torch_step(hook: str = "") -> Callable[[], object]:
+    """A step of DDP, with one of its hooks if named."""
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+
+    layers: list[torch.nn.Module] = []
+    for n_in, n_out in itertools.pairwise(SIZES):
+        layers += [torch.nn.Linear(n_in, n_out), torch.nn.ReLU()]
+    model = torch.nn.parallel.DistributedDataParallel(
+        torch.nn.Sequential(*layers[:-1]), gradient_as_bucket_view=True
+    )
+    if hook == "DDP fp16":
+        model.register_comm_hook(None, default_hooks.fp16_compress_hook)
+    elif hook == "DDP PowerSGD":
+        state = powerSGD_hook.PowerSGDState(
+            None, matrix_approximation_rank=4, start_powerSGD_iter=2
+        )
+        model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    x, y = torch.randn(BATCH, SIZES[0]), torch.randint(0, SIZES[-1], (BATCH,))
+
+    def step() -> None:
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def steps_of(names: list[str]) -> dict[str, Callable[[], object]]:
+    calls = {ALONE: argosy_step(None), DDP: torch_step()}
+    for name in names:
+        calls[name] = torch_step(name) if name in HOOKS else argosy_step(WAYS[name][0])
+    return calls
+
+
+def measure(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """Seconds per step of each way in each round; a round begins with another way each time."""
+    for call in calls.values():
+        for _ in range(3):
+            call()
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    turns = list(calls.items())
+    for number in range(rounds):
+        for name, call in turns[number % len(turns) :] + turns[: number % len(turns)]:
+            dist.barrier()
+            start, repeats = time.perf_counter(), REPEATS.get(name, 2)
+            for _ in range(repeats):
+                call()
+            dist.barrier()
+            seconds[name].append((time.perf_counter() - start) / repeats)
+    return seconds
+
+
+def worker(names: list[str], rounds: int, address: str) -> None:
+    dist.init_parallel_env()
+    torch.set_num_threads(1)
+    pairing.join_torch(address)
+    seconds = measure(steps_of(names), rounds)
+    torch.distributed.destroy_process_group()
+    if dist.get_rank() == 0:
+        Path("seconds.json").write_text(json.dumps(seconds))
+
+
+def measured_between_hosts(names: list[str], rounds: int, rate: str) -> dict[str, list[float]]:
+    """What ``worker`` finds on two hosts."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    from support.hosts import ADDRESSES, cable_of, held_to, joined_hosts, launchers_on
+
+    here = str(Path(__file__).resolve().parent)
+    work = ["--worker", "--rounds", str(rounds), "--only", *names]
+    with tempfile.TemporaryDirectory() as place, joined_hosts(2) as hosts:
+        held_to(rate, hosts)
+        lines = []
+        for number, host in enumerate(hosts):
+            cable = f"GLOO_SOCKET_IFNAME={cable_of(host)}"
+            lines.append(
+                ["--nnodes", "2", "--master", f"{ADDRESSES[0]}:29400", "--rank", str(number),
+                 "--nproc_per_node", "1", "--log_dir", f"log{number}",
+                 __file__, *work, "--address", ADDRESSES[0], "--variable", cable]
+            )  # fmt: skip
+        os.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+        with launchers_on(hosts, Path(place), lines) as launchers:
+            outputs = [launcher.communicate()[0] for launcher in launchers]
+        found = Path(place) / "seconds.json"
+        if not found.exists():
+            raise SystemExit("\n".join(outputs))
+        taken: dict[str, list[float]] = json.loads(found.read_text())
+        return taken
+
+
+def wire_s(rate: str) -> float:
+    """What the gradients of the model take on the wire alone, both ways at once."""
+    units = {"gbit": 1e9, "mbit": 1e6}
+    number = sum(a * b + b for a, b in itertools.pairwise(SIZES))
+    return number * 32 / (float(rate[:-4]) * units[rate[-4:]])
+
+
+def report(seconds: dict[str, list[float]], rate: str) -> bool:
+    """Print the table; whether a bar is missed."""
+    print(f"{'a step, ' + rate:24} {'ms':>8} {'times DDP':>10} {'wanted':>8}")
+    is_missed = False
+    for name, times in seconds.items():
+        gain, wanted = pairing.ratio(seconds[DDP], times), WAYS.get(name, ({}, None))[1]
+        is_missed |= wanted is not None and gain < wanted
+        line = f"{name:24} {statistics.median(times) * 1e3:>8.1f} {gain:>10.2f}"
+        print(line, "" if wanted is None else f"{wanted:>8.1f}")
+    if "synchronous" in seconds:
+        limit = max(statistics.median(seconds[ALONE]), wire_s(rate))
+        over = statistics.median(seconds["synchronous"]) / limit
+        is_missed |= over > MOST_OVER_LIMIT
+        print(
+            f"synchronous: {over:.3f} of the larger of computing and sending, {limit * 1e3:.0f} ms "
+            f"(at most {MOST_OVER_LIMIT})"
+        )
+    if "diloco" in seconds:
+        speed = pairing.ratio(seconds[ALONE], seconds["diloco"])
+        is_missed |= speed < LEAST_OF_ALONE
+        print(
+            f"diloco: {speed:.3f} of the speed without synchronisation (at least {LEAST_OF_ALONE})"
+        )
+    return is_missed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rate", default="1gbit", help="of the cable, in gbit or mbit")
+    parser.add_argument("--only", nargs="*", default=[*HOOKS, *WAYS], choices=[*HOOKS, *WAYS])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--address", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--variable", default="", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.worker:
+        name, _, value = args.variable.partition("=")
+        os.environ[name] = value
+        worker(args.only, args.rounds, args.address)
+        return
+    is_missed = report(measured_between_hosts(args.only, args.rounds, args.rate), args.rate)
+    raise SystemExit(is_missed and args.rate == "1gbit")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""Streaming DiLoCo: ranks train on their own; now and then each part of the model takes a common
+step, whose exchange goes on while they train further.
+
+Use it around any optimizer, with gradients that are *not* averaged::
+
+    outer = DiLoCo(params, group, k_steps=30, num_fragments=4, overlap_steps=5)
+    ...
+    outer.begin()               # before the first step, when all ranks have equal parameters
+    optimizer.step()
+    outer.step()                # after every step of the optimizer, on every rank
+
+The parameters are cut into ``num_fragments`` parts, which take turns: each sets out every
+``k_steps`` steps, and the mean over the ranks of how far it has moved from its last common value c
+(``d = c - p``) arrives ``overlap_steps`` steps later. Then comes the outer step, Nesterov momentum,
+and the rank goes on between its own value and the common one::
+
+    v = outer_momentum·v + d        c = c - outer_lr·(d + outer_momentum·v)
+    p = mixing·p + (1 - mixing)·c
+
+c and v are the same on every rank. ``S / k_steps`` bytes leave a rank in a step on average, never
+more than a fragment at once. With one fragment, no overlap and no mixing it is DiLoCo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from argosy.foundation.errors import UsageError
+from argosy.runtime.comm.bucket import Bucket
+from argosy.runtime.comm.group import Group
+from argosy.runtime.parallel.compression import plain_bucket
+
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """When fragments set out and arrive; steps are counted from 1."""
+
+    k_steps: int = 30
+    num_fragments: int = 4
+    overlap_steps: int = 5
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.num_fragments <= self.k_steps:
+            raise UsageError(
+                f"diloco: num_fragments must be from 1 to k_steps, {self.k_steps}, but is "
+                f"{self.num_fragments}"
+            )
+        if not 0 <= self.overlap_steps < self.k_steps:
+            raise UsageError(
+                f"diloco: overlap_steps must be from 0 to {self.k_steps - 1}, below k_steps, but "
+                f"is {self.overlap_steps}"
+            )
+
+    def leaves_at(self, step: int) -> list[int]:
+        """The fragments that set out after ``step``, none of them before the k-th."""
+        if step < self.k_steps:
+            return []
+        phase = step % self.k_steps
+        return [f for f in range(self.num_fragments) if self._offset(f) == phase]
+
+    def _offset(self, fragment: int) -> int:
+        return fragment * self.k_steps // self.num_fragments
+
+
+def fragments(sizes: Sequence[int], count: int) -> list[list[int]]:
+    """Cut a list of sizes into ``count`` runs of neighbours of about the same total; some are empty
+    if there are fewer items.
+    """
+    cuts: list[list[int]] = [[] for _ in range(count)]
+    total, done = sum(sizes), 0
+    for index, size in enumerate(sizes):
+        middle = done + size / 2
+        cuts[min(int(middle * count / total) if total else 0, count - 1)].append(index)
+        done += size
+    return cuts
+
+
+@dataclass
+class _Fragment:
+    """Some parameters: their common values, the outer velocity, the memory of the exchange."""
+
+    params: list[torch.Tensor]
+    common: torch.Tensor | None = None  # from ``begin`` on
+    velocity: torch.Tensor | None = None
+    bucket: Bucket | None = None
+    due: int = field(default=0)  # the step after which it arrives; 0 while it is at home
+
+
+class DiLoCo:
+    """Takes the common steps of ``params``, the same list on every rank, of one dtype."""
+
+    def __init__(
+        self,
+        params: Sequence[torch.Tensor],
+        group: Group,
+        schedule: Schedule = Schedule(),
+        *,
+        outer_lr: float = 0.7,
+        outer_momentum: float = 0.9,
+        mixing: float = 0.5,
+    ) -> None:
+        if not 0.0 <= mixing < 1.0:
+            raise UsageError(f"diloco: mixing must be at least 0 and below 1, but is {mixing}")
+        self._group = group
+        self._schedule = schedule
+        self._outer_lr, self._outer_momentum, self._mixing = outer_lr, outer_momentum, mixing
+        params = [p.detach() for p in params]
+        cuts = fragments([p.numel() for p in params], schedule.num_fragments)
+        self._fragments = [_Fragment([params[i] for i in cut]) for cut in cuts]
+        self.num_steps = 0
+
+    @torch.no_grad()
+    def begin(self) -> None:
+        """Take the parameters as they are for the first common values, unless there are some."""
+        for fragment in self._fragments:
+            if fragment.common is None and fragment.params:
+                fragment.common = _flat(fragment.params)
+                fragment.velocity = torch.zeros_like(fragment.common)
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Count a step of the optimizer; take in the fragments that are due and let others go."""
+        self.begin()
+        self.num_steps += 1
+        for fragment in self._fragments:
+            if fragment.due == self.num_steps:
+                self._arrive(fragment)
+            elif fragment.due and fragment.bucket is not None:
+                fragment.bucket.progress()
+        for number in self._schedule.leaves_at(self.num_steps):
+            self._leave(self._fragments[number], self.num_steps + self._schedule.overlap_steps)
+
+    def _leave(self, fragment: _Fragment, due: int) -> None:
+        common = fragment.common
+        if common is None:  # it has no parameters
+            return
+        if fragment.bucket is None:
+            fragment.bucket = self._group.run(
+                plain_bucket, self._group.transport, common.numel(), common.dtype, common.device
+            )
+        torch.sub(common, _flat(fragment.params), out=fragment.bucket.tensor)
+        fragment.bucket.publish()
+        fragment.due = due
+        if due == self.num_steps:
+            self._arrive(fragment)
+
+    def _arrive(self, fragment: _Fragment) -> None:
+        bucket, common, velocity = fragment.bucket, fragment.common, fragment.velocity
+        assert bucket is not None
+        assert common is not None
+        assert velocity is not None
+        self._group.run(bucket.finish)
+        fragment.due = 0
+        velocity.mul_(self._outer_momentum).add_(bucket.tensor)
+        common.sub_(bucket.tensor, alpha=self._outer_lr)
+        common.sub_(velocity, alpha=self._outer_lr * self._outer_momentum)
+        parts = torch.split(common, [p.numel() for p in fragment.params])
+        for param, part in zip(fragment.params, parts, strict=True):
+            param.mul_(self._mixing).add_(part.view(param.shape), alpha=1.0 - self._mixing)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Common values and velocities, and when the fragments that are under way are due."""
+        return {
+            "num_steps": self.num_steps,
+            "due": [fragment.due for fragment in self._fragments],
+            "common": {i: f.common for i, f in enumerate(self._fragments) if f.common is not None},
+            "velocity": {
+                i: f.velocity for i, f in enumerate(self._fragments) if f.velocity is not None
+            },
+        }
+
+    @torch.no_grad()
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from what the same rank saved; all ranks call it alike. Fragments that were
+        under way set out again, with the parameters of now.
+        """
+        for fragment in self._fragments:
+            if fragment.due and fragment.bucket is not None:  # of the run before
+                self._group.run(fragment.bucket.finish)
+                fragment.due = 0
+        self.num_steps = int(state["num_steps"])
+        for i, fragment in enumerate(self._fragments):
+            for name in ("common", "velocity"):
+                values = {int(k): t for k, t in state[name].items()}
+                setattr(fragment, name, values[i].clone() if i in values else None)
+            if state["due"][i]:
+                self._leave(fragment, int(state["due"][i]))
+
+
+def _flat(params: Sequence[torch.Tensor]) -> torch.Tensor:
+    flat = torch.cat([p.reshape(-1) for p in params])
+    return flat.float() if flat.dtype in _HALVES else flat

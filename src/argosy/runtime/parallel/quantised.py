@@ -1,0 +1,147 @@
+"""Gradients that travel between hosts as numbers of 8 bits: ``int8_allreduce``.
+
+``ReducerOptions(make_bucket=quantised_buckets())`` does it. Each block of a bucket has a scale, by
+which its largest entry becomes 127; what is lost by rounding to such steps is added to the next
+gradient of the same rank (error feedback), so nothing is lost over several steps. All hosts decode
+the same bytes, so all ranks get the same bits.
+
+Ranks of one host average in full precision, in shared memory, where there is nothing to save. A
+quarter of the bytes move, and 4 for each block::
+
+    scales, float32     one for each block
+    levels, int8        one for each element
+
+What has not been sent yet is not part of a checkpoint: a resumed run begins without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from argosy.foundation.errors import NotSupported, UsageError
+from argosy.runtime.comm.backend import Backend
+from argosy.runtime.comm.backends.cargo import Cargo
+from argosy.runtime.comm.backends.doorway import bytes_of
+from argosy.runtime.comm.bucket import Bucket
+from argosy.runtime.comm.codec import Codec
+from argosy.runtime.parallel.compression import BucketMaker, plain_bucket
+
+_SCALE_BYTES = 4
+_FORM = 8  # the code of the codec, below the block size
+_WIDE = (torch.float32, torch.float64)
+
+
+class Int8Codec(Codec):
+    """``block`` elements have a scale."""
+
+    keeps_residual = True
+
+    def __init__(self, block: int = 256) -> None:
+        if block < 16 or block % 16:
+            raise UsageError(f"int8_allreduce: block_size must be a multiple of 16, but is {block}")
+        self.block = block
+        self.code = _FORM | block << 8
+
+    def num_bytes(self, count: int) -> int:
+        return self._scales_bytes(count) + count
+
+    def _scales_bytes(self, count: int) -> int:
+        return _SCALE_BYTES * -(-count // self.block)
+
+    def _parts(self, encoded: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+        at = self._scales_bytes(count)
+        return encoded[:at].view(torch.float32), encoded[at:].view(torch.int8)
+
+    def encode(
+        self, values: torch.Tensor, out: torch.Tensor, residual: torch.Tensor | None
+    ) -> None:
+        from argosy.runtime.parallel import compression_kernels as kernels  # loads numba
+
+        rest = torch.zeros_like(values) if residual is None else residual
+        scales, levels = self._parts(out, values.numel())
+        integers, magic, infinity = kernels.rounding_of(values.numpy().dtype)
+        kernels.quantise(
+            values.numpy(),
+            rest.numpy(),
+            self.block,
+            scales.numpy(),
+            levels.numpy(),
+            rest.numpy().view(integers),
+            magic,
+            infinity,
+        )
+
+    def add_up(
+        self, parts: Sequence[torch.Tensor], weights: Sequence[float], out: torch.Tensor
+    ) -> None:
+        from argosy.runtime.parallel import compression_kernels as kernels
+
+        for number, (part, weight) in enumerate(zip(parts, weights, strict=True)):
+            scales, levels = (t.numpy() for t in self._parts(part, out.numel()))
+            kernels.add_levels(scales, levels, self.block, weight, out.numpy(), number == 0)
+
+
+def quantised_buckets(block: int = 256) -> BucketMaker:
+    """A maker of buckets whose float32 and float64 contents travel between hosts as 8 bits; others
+    travel as they are.
+    """
+    codec = Int8Codec(block)
+
+    def make(
+        backend: Backend, numel: int, dtype: torch.dtype, device: torch.device, num_exact: int = 0
+    ) -> Bucket:
+        if dtype not in _WIDE or backend.kind == "shm":
+            return plain_bucket(backend, numel, dtype, device)
+        if device.type != "cpu":
+            raise NotSupported(f"int8_allreduce: gradients on {device.type} are not supported")
+        return backend.make_coded_bucket(numel, dtype, codec, num_exact) or CodedBucket(
+            backend, torch.zeros(numel, dtype=dtype), codec, num_exact
+        )
+
+    return make
+
+
+class CodedBucket(Bucket):
+    """A bucket that travels between the ranks of any backend in the form of a codec."""
+
+    def __init__(self, owner: Backend, tensor: torch.Tensor, codec: Codec, num_exact: int) -> None:
+        self._owner = owner
+        self.tensor = tensor
+        weights = [1.0 / owner.world_size] * owner.world_size
+        self._cargo = Cargo(0, tensor, owner.rank, weights, codec, num_exact)
+
+    def publish(self) -> None:
+        """Nothing can start before ``finish``."""
+
+    def progress(self) -> bool:
+        return True  # nothing can start before ``finish``
+
+    def finish(self) -> None:
+        for leg in range(self._cargo.num_legs):
+            sent = {r: _bytes(*views) for r, views in self._cargo.outgoing(leg).items()}
+            came = {r: _bytes(self._cargo.incoming(leg, r)) for r in sent}
+            self._owner.all_to_all(self._by_rank(came), self._by_rank(sent))
+            for r, data in came.items():
+                if data.numel():
+                    self._cargo.incoming(leg, r)[:] = bytes_of(data)
+            self._cargo.unload(leg)
+
+    def _by_rank(self, parts: dict[int, torch.Tensor]) -> list[torch.Tensor]:
+        """``parts`` in the order of the ranks; nothing for this one."""
+        none = torch.empty(0, dtype=torch.uint8)
+        return [parts.get(r, none) for r in range(self._owner.world_size)]
+
+    def close(self) -> None:
+        self.tensor = torch.empty(0)
+        self._cargo.drop()
+
+
+def _bytes(*views: memoryview) -> torch.Tensor:
+    """A copy of what ``views`` show."""
+    return (
+        torch.frombuffer(bytearray(b"".join(views)), dtype=torch.uint8)
+        if any(view.nbytes for view in views)
+        else torch.empty(0, dtype=torch.uint8)
+    )
