@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from argosy.foundation.account import PULL, PUSH, account
 from argosy.foundation.errors import BadArgument, PositionUnknown, UsageError
 from argosy.runtime.ps.tables.spec import SparseSpec
 from argosy.runtime.ps.worker.client import Client
@@ -319,6 +320,13 @@ class Worker:
 
     def pull(self, table: str, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The rows of ``ids``, which should all be different."""
+        mark = account.enter()
+        try:
+            return self._pull(table, ids)
+        finally:
+            account.leave(PULL, mark)
+
+    def _pull(self, table: str, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         if table in self._geo_rows:
             return self._geo_rows[table].pull(ids)
         if self._ahead is not None:
@@ -366,7 +374,7 @@ class Worker:
         """
         self._num_steps += 1
         pushes, self._pushes = self._pushes, []
-        with self._pushing():
+        with account.waiting_for(PUSH), self._pushing():
             if self.mode.kind == "geo":
                 if self._num_steps % self.mode.k_steps == 0:
                     self._exchange()
