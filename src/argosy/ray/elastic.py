@@ -1,4 +1,4 @@
-"""How many workers there is room for, where that may change. Imports Ray.
+"""Ray's trainer, told how many workers there is room for, where that may change. Imports Ray.
 
 Ray's own policy counts all resources of the nodes that it believed alive up to 20 seconds ago. A
 group of workers that is too large for what is left waits for a minute before it is tried smaller.

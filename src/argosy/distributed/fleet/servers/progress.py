@@ -146,8 +146,8 @@ class Pass:
             state: State | None = decoded(point, "the worker's resting point")
         else:
             state = None if self._passes is None else self._passes.found
-        if state is None or state["kind"] != _DATASET:
-            return
+        if state is None or state["kind"] != _DATASET or self._number > state["pass"]:
+            return  # a pass that nobody has begun before
         self.is_over = self._number < state["pass"]
         if self.is_over:
             self._put_back(self._ended())

@@ -77,9 +77,10 @@ def look(environment: Mapping[str, str]) -> Placement | None:
     ARGOSY_LAUNCHER names the only one to believe; 'none' is nobody.
     """
     placement = _choose(environment)
-    if placement is not None:
-        _check_number(placement, environment)
-    if placement is None or not placement.is_several or placement.is_one_host:
+    if placement is None or not placement.is_several:
+        return placement
+    _check_number(placement, environment)
+    if placement.is_one_host:
         return placement
     if not placement.master and not placement.agent:
         raise ConfigError(
