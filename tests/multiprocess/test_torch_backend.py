@@ -47,9 +47,9 @@ def test_a_rank_that_exits_is_named(pool, tmp_path):
 @pytest.mark.parametrize(
     "feature",
     [
-        "ddp", "static graph", "hooks", "unused parameters", "uneven inputs", "sparse embedding",
-        "zero", "fully_shard", "tensor parallel", "checkpoint", "functional",
-        "compiled",
+        "ddp", "large buckets", "static graph", "hooks", "unused parameters", "uneven inputs",
+        "sparse embedding", "zero", "fully_shard", "tensor parallel", "dtensor", "checkpoint",
+        "functional", "compiled",
     ],
 )  # fmt: skip
 def test_training_gives_the_numbers_of_gloo(pool, tmp_path, feature):

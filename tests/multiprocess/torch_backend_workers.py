@@ -262,7 +262,7 @@ def two_orders(rank: int, world_size: int, *, path: str) -> None:
     """Ranks start calls of two groups in different orders, on as many cores as they compute with,
     where a large sum begins in the thread that asks for it.
     """
-    with group(rank, world_size, path):
+    with crowded(), group(rank, world_size, path):
         parts = [dist.group.WORLD, dist.new_group([0, 1])]
         for size in (5, 1 << 20):
             order = (0, 1) if rank == 0 else (1, 0)
@@ -282,7 +282,7 @@ def two_orders(rank: int, world_size: int, *, path: str) -> None:
             assert work.is_success()
             assert torch.equal(y, sum(every(world_size)))
             assert x[0] == x[-1] == sum(range(world_size)) + i * world_size
-    with group(rank, world_size, f"{path}-mismatch"):
+    with crowded(), group(rank, world_size, f"{path}-mismatch"):
         work = dist.all_reduce(torch.ones((1 << 19) + rank), async_op=True)
         with pytest.raises(CollectiveMismatch):
             work.wait()
@@ -431,6 +431,31 @@ def _steps(
     return losses
 
 
+@contextlib.contextmanager
+def crowded() -> Iterator[None]:
+    """As many threads as cores in each rank: then no core is free for a queue's thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _large(rank: int, world_size: int, path: str) -> list[float]:
+    """Buckets that are summed where they are asked for, copied to the gradients or not."""
+    found: list[float] = []
+    with crowded():
+        for is_view in (False, True):
+            model = DistributedDataParallel(
+                nn.Sequential(nn.Linear(8, 1 << 15), nn.Tanh(), nn.Linear(1 << 15, 8)),
+                gradient_as_bucket_view=is_view,
+            )
+            found += _steps(model, torch.optim.SGD(model.parameters(), 0.01), rank)
+            found += [p.sum().item() for p in model.parameters()]
+    return found
+
+
 def _ddp(rank: int, world_size: int, path: str, **options: Any) -> list[float]:
     model = DistributedDataParallel(_model(), **options)
     losses = _steps(model, torch.optim.SGD(model.parameters(), 0.1), rank)
@@ -520,6 +545,23 @@ def _tensor_parallel(rank: int, world_size: int, path: str) -> list[float]:
     return _steps(model, torch.optim.SGD(model.parameters(), 0.1), 0)
 
 
+def _dtensor(rank: int, world_size: int, path: str) -> list[float]:
+    """Every change of placement: all_gather, all_to_all, all_reduce and reduce_scatter."""
+    from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+
+    mesh = dist.init_device_mesh("cpu", (world_size,))
+    rows = distribute_tensor(torch.arange(16.0).view(4, 4), mesh, [Shard(0)])
+    terms = DTensor.from_local(value(rank, 16).view(4, 4), mesh, [Partial()])
+    found = [
+        rows.redistribute(mesh, [Shard(1)]),
+        rows.redistribute(mesh, [Replicate()]),
+        terms.redistribute(mesh, [Replicate()]),
+        terms.redistribute(mesh, [Shard(0)]),
+        rows @ rows.t(),
+    ]
+    return torch.cat([x.to_local().flatten() for x in found]).tolist()
+
+
 def _checkpoint(rank: int, world_size: int, path: str) -> list[float]:
     from torch.distributed import checkpoint
     from torch.distributed.fsdp import fully_shard
@@ -573,6 +615,7 @@ def _compiled(rank: int, world_size: int, path: str) -> list[float]:
 
 TRAINING: dict[str, Callable[[int, int, str], list[float]]] = {
     "ddp": _ddp,
+    "large buckets": _large,
     "static graph": lambda *args: _ddp(*args, static_graph=True, bucket_cap_mb=0.001),
     "hooks": _hooked,
     "unused parameters": _unused,
@@ -581,6 +624,7 @@ TRAINING: dict[str, Callable[[int, int, str], list[float]]] = {
     "zero": _zero,
     "fully_shard": _fully_sharded,
     "tensor parallel": _tensor_parallel,
+    "dtensor": _dtensor,
     "checkpoint": _checkpoint,
     "functional": _functional,
     "compiled": _compiled,

@@ -133,7 +133,7 @@ class Postbox(Messages):
         self._aside: dict[int, list[tuple[int, torch.Tensor]]] = {r: [] for r in self._sources}
         self._read: set[int] = set()  # mailboxes that a thread reads
         self._num_any_threads = 0
-        self._threads: list[threading.Thread] = []  # those that read and have not ended
+        self._readers: list[threading.Thread] = []  # those that read and have not ended
 
     def send(self, tensor: torch.Tensor, dst: int, tag: int) -> Work:
         backend = self._transport
@@ -285,13 +285,13 @@ class Postbox(Messages):
         label = f"argosy-{self._group.label}-{name}"
         thread = threading.Thread(target=call, args=args, name=label, daemon=True)
         with self._lock:
-            self._threads = [each for each in self._threads if each.is_alive()]
+            self._readers = [each for each in self._readers if each.is_alive()]
             thread.start()
-            self._threads.append(thread)
+            self._readers.append(thread)
 
     def close(self) -> None:
         with self._lock:
-            threads, self._threads = self._threads, []
+            threads, self._readers = self._readers, []
         until = Deadline.after(_CLOSE_S)
         for thread in threads:
             if thread is not threading.current_thread():
