@@ -54,9 +54,7 @@ standard_gamma = torch._standard_gamma
 
 # x @ weight.t() by oneDNN, for any dense tensors; None in a torch without it
 onednn_linear: Callable[..., Tensor] | None = (
-    torch.ops.mkldnn._linear_pointwise
-    if torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    else None
+    torch.ops.mkldnn._linear_pointwise if torch._C._has_mkldnn else None
 )
 
 # gradients
