@@ -12,7 +12,7 @@ import torch
 from argosy.ops.array.manipulation import cast
 from argosy.ops.table import Op
 from argosy.ops.traits import Precision
-from argosy.tensor.engine import Mode, Tensor, execute, wrap
+from argosy.tensor.engine import Mode, Parameter, Tensor, assignments, execute, wrap
 
 CASTABLE = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -37,6 +37,8 @@ class AutoCast:
         self._use_promote = use_promote or level != "O2"
         # what to do with an op, and whether it is one that takes mixed inputs as they are
         self._choices: dict[Op, tuple[str, bool]] = {}
+        # weights that were cast in this block: by id, dtype and whether gradients are recorded
+        self._weights: dict[tuple[int, torch.dtype, bool], tuple[Any, Any, Tensor]] = {}
 
     @property
     def records(self) -> bool:
@@ -84,16 +86,26 @@ class AutoCast:
             raw = value.raw
             if raw.dtype not in CASTABLE or raw.dtype is target:
                 return value
-            return (
-                wrap(raw.to(target))
-                if self.inner is None
-                else self.inner(cast, (value, target), {})
-            )
+            if self.inner is not None:
+                return self.inner(cast, (value, target), {})
+            if raw.is_leaf and (raw.requires_grad or isinstance(value, Parameter)):
+                return self._cast_weight(raw, target)
+            return wrap(raw.to(target))
         if type(value) is list:
             return [self._cast(v, target) for v in value]
         if type(value) is tuple:
             return tuple([self._cast(v, target) for v in value])
         return value
+
+    def _cast_weight(self, raw: torch.Tensor, target: torch.dtype) -> Tensor:
+        """Cast a weight once for all its uses in the block, until it is written to."""
+        key = id(raw), target, torch.is_grad_enabled()
+        state = raw._version, raw.data_ptr(), assignments.count
+        known = self._weights.get(key)
+        if known is None or known[1] != state:
+            # the weight is kept alive along, so that no other can get its id
+            known = self._weights[key] = (raw, state, wrap(raw.to(target)))
+        return known[2]
 
     def _is_low(self, args: tuple[Any, ...]) -> bool:
         return bool(args) and isinstance(args[0], Tensor) and args[0].raw.dtype is self.dtype

@@ -7,6 +7,7 @@ call instead.
 """
 
 from argosy.tensor._core.arguments import axes, store
+from argosy.tensor._core.assignments import assignments
 from argosy.tensor._core.convert import to_raw
 from argosy.tensor._core.defaults import defaults, float_dtype, get_default_dtype, set_default_dtype
 from argosy.tensor._core.explain import describe, explain, explain_backward
@@ -33,8 +34,8 @@ from argosy.tensor._core.tensor import (
 )
 
 __all__ = [
-    "Mode", "Parameter", "Shape", "SumOrder", "Tensor", "apply", "axes", "check_writable",
-    "current_mode", "defaults", "describe", "execute", "execute_beside", "explain",
+    "Mode", "Parameter", "Shape", "SumOrder", "Tensor", "apply", "assignments", "axes",
+    "check_writable", "current_mode", "defaults", "describe", "execute", "execute_beside", "explain",
     "explain_backward", "first_generation", "float_dtype", "get_default_dtype", "make_inplace",
     "pop_mode",
     "push_mode", "replace", "rewrap", "set_default_dtype", "set_value", "store", "to_raw",

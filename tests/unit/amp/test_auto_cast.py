@@ -1,6 +1,8 @@
 """auto_cast: what is computed in which dtype."""
 
 import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import paddle
 from paddle.amp.auto_cast import amp_state
@@ -161,3 +163,52 @@ def test_the_state_is_what_the_innermost_block_was_asked_for():
     with pytest.raises(ValueError, match="level"), paddle.amp.auto_cast(level="O3"):
         pass
     assert amp_state() is None
+
+
+class _Casts(TorchDispatchMode):
+    """Counts the casts to bfloat16 of tensors of one shape."""
+
+    def __init__(self, shape):
+        super().__init__()
+        self.num_casts = 0
+        self._shape = shape
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if (
+            func is torch.ops.aten._to_copy.default
+            and kwargs.get("dtype") is torch.bfloat16
+            and list(args[0].shape) == self._shape
+        ):
+            self.num_casts += 1
+        return func(*args, **kwargs)
+
+
+def test_a_weight_is_cast_once_per_step():
+    layer = paddle.nn.Linear(3, 3)
+    optimizer = paddle.optimizer.SGD(0.1, parameters=layer.parameters())
+    x = paddle.ones([2, 3])
+    for _ in range(2):
+        with _Casts([3, 3]) as casts:
+            with paddle.amp.auto_cast(dtype="bfloat16"):
+                loss = layer(layer(layer(x))).sum()
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+        assert casts.num_casts == 1
+
+
+def test_a_weight_that_was_written_to_is_cast_again():
+    layer = paddle.nn.Linear(2, 1, bias_attr=False)
+    x = paddle.ones([1, 2])
+    with paddle.amp.auto_cast(dtype="bfloat16"):
+        for value in (1.0, 2.0):
+            layer.weight.set_value(paddle.full([2, 1], value))
+            out = layer(x)
+            assert float(out) == 2 * value
+            out.sum().backward()
+        with paddle.no_grad():
+            assert layer(x).stop_gradient
+        assert not layer(x).stop_gradient
+    assert layer.weight.grad.numpy().ravel().tolist() == [2.0, 2.0]
+    assert layer.weight.grad.dtype == paddle.float32

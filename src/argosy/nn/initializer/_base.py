@@ -17,6 +17,7 @@ import torch
 from argosy.foundation.errors import BadArgument
 from argosy.framework.mode import switch
 from argosy.ops.table import Op
+from argosy.tensor.engine import assignments
 
 Plan = tuple[Op, dict[str, Any]]
 
@@ -58,6 +59,7 @@ class Initializer:
         values = op.fn(**attrs)
         if values.shape == raw.shape:
             raw.data.copy_(values)  # which is no change in place: the version stays
+            assignments.count += 1
         else:  # Assign
             param.raw = values.to(raw).requires_grad_(raw.requires_grad)
         return param

@@ -12,6 +12,7 @@ import torch
 
 from argosy.foundation import dtypes
 from argosy.foundation.errors import UsageError, ValueMismatch
+from argosy.tensor._core.assignments import assignments
 from argosy.tensor._core.inner import METHODS as INNER_METHODS
 from argosy.tensor._core.tensor import Tensor, wrap
 
@@ -45,6 +46,7 @@ def set_value(self: Tensor, value: Any) -> None:
             f"but received shape {list(raw.shape)} and dtype {dtypes.name_of(raw.dtype)}"
         )
     self.raw.data.copy_(raw.detach())
+    assignments.count += 1
 
 
 def copy_(self: Tensor, other: Any, blocking: bool = True) -> Tensor:
