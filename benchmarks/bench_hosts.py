@@ -46,7 +46,7 @@ WAYS: dict[str, tuple[dict[str, Any], float | None]] = {
     "diloco": ({"diloco": True}, None),
 }
 HOOKS = ("DDP fp16", "DDP PowerSGD")
-REPEATS = {ALONE: 30, "diloco": 30, "localsgd": 4}  # steps in a block; others have two
+REPEATS = {ALONE: 50, "diloco": 50, "localsgd": 4}  # steps in a block; others have two
 LEAST_OF_ALONE = 0.95  # of the speed without synchronisation, that DiLoCo is to have
 
 

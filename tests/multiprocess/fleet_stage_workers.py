@@ -14,6 +14,7 @@ import paddle.distributed.fleet as fleet
 import paddle.nn as nn
 from argosy.runtime.comm.traffic import count_traffic
 from multiprocess.fleet_base_workers import in_job
+from support.job import joined_job
 
 Switches = dict[str, Any]
 Steps = list[list[Any]]
@@ -318,3 +319,16 @@ def with_schedule(plain: Any, model: Any, rule: Any, rank: int = 0, world_size: 
         rule.zero_grad()
         seen.append(values(plain))
     return seen
+
+
+def chosen(rank: int, world_size: int, meeting: dict[str, Any], kind: str, backend: str) -> Any:
+    """What ``auto`` comes to, and the parameters after a step."""
+    with joined_job(rank, world_size, meeting, backend):
+        fleet.init(is_collective=True, strategy=strategy_of({"auto": True}))
+        plain = layer(8, "float32") if kind == "layer" else module(8, "float32")
+        model = fleet.distributed_model(plain)
+        rule = fleet.distributed_optimizer(optimizer_of(plain, "SGD", 0.1))
+        loss_of(model, batches()[0][rank::world_size], "float32").backward()
+        rule.step()
+        plan = fleet.plan()
+        return plan.choices, [stage.name for stage in plan], plan.describe(), values(plain)

@@ -511,3 +511,19 @@ def test_auto(pool):
     )
     assert results[0]["stages"] == ["amp", "data_parallel", "lamb", "sharding"]
     check(results[:1], results[1]["steps"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_auto_measures_the_link_between_hosts(pool, kind):
+    """All ranks decide alike, and say why."""
+    found = run_job(pool, f"{HERE}:chosen", 2, kind=kind, backend="hosts ab")
+    (choices, stages, text, values), other = found
+    assert other[:3] == (choices, stages, text)
+    (choice,) = choices
+    assert choice.switch in ("", "fp16_allreduce", "int8_allreduce")
+    assert not choice.switch or choice.switch in stages
+    assert "Gb/s; a step computes about" in text
+    for a, b in zip(values, other[3], strict=True):
+        np.testing.assert_array_equal(a, b)
+    (choices, *_), _ = run_job(pool, f"{HERE}:chosen", 2, kind=kind, backend="auto")
+    assert choices == ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import operator
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -22,6 +22,7 @@ from argosy.distributed.fleet.base.topology import (
 )
 from argosy.distributed.fleet.base.util_factory import UtilBase
 from argosy.distributed.fleet.checkpoints.auto_checkpoint import AutoCheckpoint
+from argosy.distributed.fleet.planning.links import Link
 from argosy.distributed.fleet.planning.settings import Sharding
 from argosy.distributed.fleet.planning.strategy_plan import (
     DYGRAPH,
@@ -34,7 +35,11 @@ from argosy.distributed.fleet.planning.strategy_plan import (
 from argosy.distributed.fleet.servers.calls import Servers, server_calls
 from argosy.distributed.fleet.stages import layer_optimizer, program_optimizer, torch_optimizer
 from argosy.distributed.fleet.stages import model as models
-from argosy.distributed.fleet.stages.layer_optimizer import DistributedOptimizer, optimizer_kinds
+from argosy.distributed.fleet.stages.layer_optimizer import (
+    DistributedOptimizer,
+    optimized_parameters,
+    optimizer_kinds,
+)
 from argosy.distributed.fleet.stages.optimizer_stages import ScaledLoss
 from argosy.distributed.fleet.stages.programs.workers import Workers
 from argosy.distributed.fleet.stages.trainee import StagedSteps
@@ -47,6 +52,7 @@ from argosy.foundation.errors import BadArgument, ConfigError, NotSupported, Usa
 from argosy.framework import in_dynamic_mode
 from argosy.optimizer import Optimizer
 from argosy.runtime.comm.group import Group
+from argosy.runtime.parallel.link import measure_link
 from argosy.static.amp.decorator import OptimizerWithMixedPrecision
 from argosy.tensor.engine import defaults
 
@@ -78,6 +84,7 @@ class Fleet:
         self._has_scaler = False  # the script scales losses itself
         # by degree, those that the topology does not have
         self._sharding: dict[int, HybridCommunicateGroup] = {}
+        self._link: Link | None = None  # between hosts, if it was measured
         self._models: list[weakref.ref[Any]] = []  # what distributed_model has returned since init
         self.user_defined_optimizer: Any = None
         self._util = UtilBase()
@@ -124,7 +131,7 @@ class Fleet:
         self._known_role, self._is_collective = role_maker, role_maker._is_collective
         self._util.set_role_maker(role_maker)
         self._plan = self._optimizer = None
-        self._has_scaler = False
+        self._has_scaler, self._link = False, None
         self._models = []
         if self.servers is not None:
             self.servers.runtime.close()
@@ -364,7 +371,8 @@ class Fleet:
             self._lay_out()
         is_torch = isinstance(optimizer, torch.optim.Optimizer)
         mode = TORCH if is_torch else DYGRAPH if in_dynamic_mode() else STATIC
-        plan = self._plan = self._planned(mode, optimizer_kinds(optimizer))
+        parameters = () if mode == STATIC else optimized_parameters(optimizer)
+        plan = self._plan = self._planned(mode, optimizer_kinds(optimizer), parameters)
         log_util.logger.debug(plan.describe())
         sharding = self._sharding_groups(plan)
         if is_torch:
@@ -394,7 +402,8 @@ class Fleet:
             return self.servers.distributed_model(model)
         mode = TORCH if isinstance(model, torch.nn.Module) else DYGRAPH
         kinds = optimizer_kinds(self.user_defined_optimizer) if self._plan is not None else ()
-        wrapped = models.wrap(model, self._planned(mode, kinds), self._group())
+        plan = self._planned(mode, kinds, models.trained_parameters(model))
+        wrapped = models.wrap(model, plan, self._group())
         self._models.append(weakref.ref(wrapped))
         if self._optimizer is not None:
             _bind(self._optimizer, wrapped, self._plan)
@@ -494,9 +503,16 @@ class Fleet:
     # -- plans
     # ----------------------------------------------------------------------------------------------
 
-    def _planned(self, mode: str, optimizer: tuple[str, ...]) -> Plan:
+    def _planned(
+        self, mode: str, optimizer: tuple[str, ...], parameters: Iterable[torch.Tensor] = ()
+    ) -> Plan:
         # programs meet their workers when they first run
         group = None if mode == STATIC else self._group()
+        is_between_hosts = group is not None and group.transport.kind == "hierarchical"
+        if group is not None and is_between_hosts and self._link is None:
+            if self._user_defined_strategy.is_strict_auto():
+                rate, speed = measure_link(group)
+                self._link = Link(bytes_per_s=rate, operations_per_s=speed)
         facts = Facts(
             num_workers=self.worker_num(),
             mode=mode,
@@ -504,6 +520,8 @@ class Fleet:
             is_collective=self._is_collective,
             device=defaults.device.type,
             is_one_host=group is not None and group.transport.kind == "shm",
+            link=self._link if is_between_hosts else None,
+            gradient_bytes=sum(p.numel() * p.element_size() for p in parameters),
         )
         return make_plan(self._user_defined_strategy, facts)
 

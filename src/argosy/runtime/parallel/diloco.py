@@ -3,7 +3,7 @@ step, whose exchange goes on while they train further.
 
 Use it around any optimizer, with gradients that are *not* averaged::
 
-    outer = DiLoCo(params, group, k_steps=30, num_fragments=4, overlap_steps=5)
+    outer = DiLoCo(params, group, k_steps=50, num_fragments=4, overlap_steps=5)
     ...
     outer.begin()               # before the first step, when all ranks have equal parameters
     optimizer.step()
@@ -24,7 +24,7 @@ more than a fragment at once. With one fragment, no overlap and no mixing it is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -41,7 +41,7 @@ _HALVES = (torch.float16, torch.bfloat16)
 class Schedule:
     """When fragments set out and arrive; steps are counted from 1."""
 
-    k_steps: int = 30
+    k_steps: int = 50
     num_fragments: int = 4
     overlap_steps: int = 5
 
@@ -89,7 +89,12 @@ class _Fragment:
     common: torch.Tensor | None = None  # from ``begin`` on
     velocity: torch.Tensor | None = None
     bucket: Bucket | None = None
-    due: int = field(default=0)  # the step after which it arrives; 0 while it is at home
+    due: int = 0  # the step after which it arrives; 0 while it is at home
+
+    def split(self, flat: torch.Tensor) -> list[torch.Tensor]:
+        """``flat`` as parts with the shapes of the parameters."""
+        parts = torch.split(flat, [p.numel() for p in self.params])
+        return [part.view(p.shape) for part, p in zip(parts, self.params, strict=True)]
 
 
 class DiLoCo:
@@ -144,7 +149,9 @@ class DiLoCo:
             fragment.bucket = self._group.run(
                 plain_bucket, self._group.transport, common.numel(), common.dtype, common.device
             )
-        torch.sub(common, _flat(fragment.params), out=fragment.bucket.tensor)
+        moved = fragment.split(fragment.bucket.tensor)
+        for out, last, param in zip(moved, fragment.split(common), fragment.params, strict=True):
+            torch.sub(last, param, out=out)
         fragment.bucket.publish()
         fragment.due = due
         if due == self.num_steps:
@@ -157,12 +164,11 @@ class DiLoCo:
         assert velocity is not None
         self._group.run(bucket.finish)
         fragment.due = 0
-        velocity.mul_(self._outer_momentum).add_(bucket.tensor)
-        common.sub_(bucket.tensor, alpha=self._outer_lr)
-        common.sub_(velocity, alpha=self._outer_lr * self._outer_momentum)
-        parts = torch.split(common, [p.numel() for p in fragment.params])
-        for param, part in zip(fragment.params, parts, strict=True):
-            param.mul_(self._mixing).add_(part.view(param.shape), alpha=1.0 - self._mixing)
+        moved = bucket.tensor
+        torch.add(moved, velocity, alpha=self._outer_momentum, out=velocity)
+        common.sub_(moved.add_(velocity, alpha=self._outer_momentum), alpha=self._outer_lr)
+        for param, value in zip(fragment.params, fragment.split(common), strict=True):
+            param.lerp_(value.to(param.dtype), 1.0 - self._mixing)
 
     def state_dict(self) -> dict[str, Any]:
         """Common values and velocities, and when the fragments that are under way are due."""

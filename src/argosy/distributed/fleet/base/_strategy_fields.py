@@ -335,7 +335,7 @@ TABLES: dict[str, tuple[Field, ...]] = {
         Field("begin_step", INT, 0, "first step that approximates", NUMBERS),
     ),
     "DiLoCoConfig": (
-        Field("k_steps", INT, 30, "steps between common steps of a part of the model", NUMBERS),
+        Field("k_steps", INT, 50, "steps between common steps of a part of the model", NUMBERS),
         Field("num_fragments", INT, 4, "parts, which take turns", NUMBERS),
         Field("overlap_steps", INT, 5, "steps that an exchange may take", NUMBERS),
         Field("outer_lr", FLOAT, 0.7, "learning rate of the common step", NUMBERS),

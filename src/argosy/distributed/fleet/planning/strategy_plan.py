@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from argosy.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from argosy.distributed.fleet.planning.hints import idle_settings
+from argosy.distributed.fleet.planning.links import Choice, Link, choose_form
 from argosy.distributed.fleet.planning.settings import (
     AdaptiveLocalSgd,
     Amp,
@@ -88,7 +89,7 @@ class Facts:
 
     ``optimizer`` has the names of the optimizer's class and of its bases, as Paddle calls them; it
     is empty where there is none yet. ``is_one_host`` is True where all workers are known to share
-    memory.
+    memory; ``link`` is what was measured between hosts for ``auto``.
     """
 
     num_workers: int = 1
@@ -97,6 +98,8 @@ class Facts:
     is_collective: bool = True
     device: str = "cpu"
     is_one_host: bool = False
+    link: Link | None = None
+    gradient_bytes: int = 0
 
     @property
     def optimizer_name(self) -> str:
@@ -121,6 +124,7 @@ class Plan:
     facts: Facts
     stages: tuple[Stage, ...]
     notes: tuple[Note, ...]
+    choices: tuple[Choice, ...] = ()
 
     def __contains__(self, name: str) -> bool:
         return any(stage.name == name for stage in self.stages)
@@ -164,6 +168,8 @@ class Plan:
             lines.append(f"  {number}. {stage}")
         if not self.stages:
             lines.append("  nothing beside the optimizer itself")
+        for choice in self.choices:
+            lines.append(f"  auto chose {choice.switch or 'plain gradients'}: {choice.reason}")
         for note in self.notes:
             lines.append(
                 f"  {'refused' if note.is_refused else 'ignored'}: {note.switch}: {note.reason}"
@@ -178,6 +184,7 @@ class _Draft:
         self.strategy = strategy
         self.facts = facts
         self.notes: list[Note] = []
+        self.choices: list[Choice] = []
         names = (*_META_OPTIMIZERS, *_OWN)
         self.on = {name for name in names if getattr(strategy, name, False) is True}
         if strategy.hybrid_configs["sharding_degree"] > 1:
@@ -211,12 +218,12 @@ def make_plan(strategy: DistributedStrategy, facts: Facts) -> Plan:
         Note(name, reason, is_refused=False)
         for name, reason in idle_settings(strategy, on, is_static)
     ]
-    return Plan(facts, tuple(stages), tuple(draft.notes))
+    return Plan(facts, tuple(stages), tuple(draft.notes), tuple(draft.choices))
 
 
 def _decide_auto(draft: _Draft) -> None:
     """``auto`` turns on what Paddle's does: amp, the adaptive form of the optimizer, and sharding
-    if there are several workers.
+    if there are several workers. Between hosts it chooses the form of gradients too.
     """
     if not draft.strategy.auto:
         return
@@ -232,6 +239,11 @@ def _decide_auto(draft: _Draft) -> None:
         draft.on.add("lars")
     elif "Adam" in draft.facts.optimizer:
         draft.on.add("lamb")
+    link, size = draft.facts.link, draft.facts.gradient_bytes
+    if link is not None and size:
+        choice = choose_form(link.bytes_per_s, link.compute_s(size), size)
+        draft.choices.append(choice)
+        draft.on |= {choice.switch} - {""}
 
 
 def _check_conditions(draft: _Draft) -> None:

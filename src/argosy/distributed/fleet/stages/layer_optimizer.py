@@ -21,7 +21,13 @@ from argosy.foundation.errors import DtypeError, NotSupported, UsageError
 from argosy.optimizer import LBFGS, Optimizer
 from argosy.runtime.comm.group import Group
 
-__all__ = ["DistributedOptimizer", "optimizer_kinds", "recording", "wrapped"]
+__all__ = [
+    "DistributedOptimizer",
+    "optimized_parameters",
+    "optimizer_kinds",
+    "recording",
+    "wrapped",
+]
 
 # methods of what records mixed precision
 _MIXED_PRECISION = ("amp_init", "get_loss_scaling", "get_scaled_loss")
@@ -68,6 +74,13 @@ def optimizer_kinds(optimizer: Any) -> tuple[str, ...]:
     return tuple(
         c.__name__ for c in type(optimizer).__mro__ if issubclass(c, base) and c is not base
     )
+
+
+def optimized_parameters(optimizer: Any) -> list[torch.Tensor]:
+    """What an optimizer of a model updates."""
+    if isinstance(optimizer, torch.optim.Optimizer):
+        return [p for g in optimizer.param_groups for p in g["params"] if p.requires_grad]
+    return [p.raw for p in optimizer.parameters() if not p.stop_gradient]
 
 
 class DistributedOptimizer:

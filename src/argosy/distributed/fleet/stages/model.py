@@ -34,7 +34,7 @@ from argosy.runtime.parallel.quantised import quantised_buckets
 from argosy.runtime.parallel.reducer import ReducerOptions
 from argosy.runtime.parallel.sharding.shards import Shards
 
-__all__ = ["FleetLayer", "FleetModule", "wrap"]
+__all__ = ["FleetLayer", "FleetModule", "trained_parameters", "wrap"]
 
 _MEGABYTE = 1 << 20
 _half_bucket = half_buckets(torch.float16)
@@ -202,6 +202,15 @@ def _prepared_module(module: torch.nn.Module, plan: Plan, group: Group | None) -
     if "recompute" in plan:
         recompute_parts(module, plan[Recompute].checkpoints)
     return module
+
+
+def trained_parameters(model: Any) -> list[torch.Tensor]:
+    """Those of a Layer or a torch module; none of anything else, which ``wrap`` refuses."""
+    if isinstance(model, torch.nn.Module):
+        return [p for p in model.parameters() if p.requires_grad]
+    if isinstance(model, Layer):
+        return [p.raw for p in model.parameters() if not p.stop_gradient]
+    return []
 
 
 def wrap(model: Any, plan: Plan, group: Group | None) -> Any:

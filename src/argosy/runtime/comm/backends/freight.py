@@ -264,14 +264,21 @@ class Freight:
                 if not count:
                     return
                 link.room = link.room[count:]
-                low = min(link.room.nbytes, _LOW_BYTES) or 1
-                link.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low)
+                self._sleep_until_some(link)
                 if link.room.nbytes:
                     return  # less than there was room for: nothing is left
             trip, leg = link.trip, link.leg
             link.trip, link.room = None, memoryview(b"")
             trip.came[leg].add(link.host)
             self._proceed(trip)
+
+    def _sleep_until_some(self, link: _Link) -> None:
+        """Wake for a good part of the message, not for each packet. A kernel whose buffer is not
+        much larger would shrink the window to that part.
+        """
+        held = link.sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+        low = min(link.room.nbytes, held // 8, _LOW_BYTES) or 1
+        link.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low)
 
     def _begin_message(self, link: _Link) -> bool:
         """Read the head of the next message; False if it has not come, or has to wait."""
