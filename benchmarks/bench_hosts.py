@@ -29,6 +29,7 @@ import paddle
 import paddle.distributed as dist
 import paddle.distributed.fleet as fleet
 import pairing
+from figures import Figures
 from paddle import nn
 
 SIZES = [512, 2048, 2048, 1024, 10]
@@ -177,30 +178,35 @@ def wire_s(rate: str) -> float:
     return number * 32 / (float(rate[:-4]) * units[rate[-4:]])
 
 
-def report(seconds: dict[str, list[float]], rate: str) -> bool:
-    """Print the table; whether a bar is missed."""
-    print(f"{'a step, ' + rate:24} {'ms':>8} {'times DDP':>10} {'wanted':>8}")
-    is_missed = False
+def report(seconds: dict[str, list[float]], rate: str) -> Figures:
+    """The figures, with bars if the cable has the rate for which they were set."""
+    figures, is_judged = Figures(), rate == "1gbit"
     for name, times in seconds.items():
         gain, wanted = pairing.ratio(seconds[DDP], times), WAYS.get(name, ({}, None))[1]
-        is_missed |= wanted is not None and gain < wanted
-        line = f"{name:24} {statistics.median(times) * 1e3:>8.1f} {gain:>10.2f}"
-        print(line, "" if wanted is None else f"{wanted:>8.1f}")
+        figures.add(
+            f"step between two hosts, {rate}, {name}",
+            gain,
+            "times DDP over gloo",
+            least=wanted if is_judged else None,
+            beside=f"{statistics.median(times) * 1e3:.1f} ms",
+        )
     if "synchronous" in seconds:
         limit = max(statistics.median(seconds[ALONE]), wire_s(rate))
-        over = statistics.median(seconds["synchronous"]) / limit
-        is_missed |= over > MOST_OVER_LIMIT
-        print(
-            f"synchronous: {over:.3f} of the larger of computing and sending, {limit * 1e3:.0f} ms "
-            f"(at most {MOST_OVER_LIMIT})"
+        figures.add(
+            f"step between two hosts, {rate}, synchronous",
+            statistics.median(seconds["synchronous"]) / limit,
+            "of the limit",
+            most=MOST_OVER_LIMIT if is_judged else None,
+            beside=f"the larger of computing and sending takes {limit * 1e3:.0f} ms",
         )
     if "diloco" in seconds:
-        speed = pairing.ratio(seconds[ALONE], seconds["diloco"])
-        is_missed |= speed < LEAST_OF_ALONE
-        print(
-            f"diloco: {speed:.3f} of the speed without synchronisation (at least {LEAST_OF_ALONE})"
+        figures.add(
+            f"step between two hosts, {rate}, diloco",
+            pairing.ratio(seconds[ALONE], seconds["diloco"]),
+            "of the speed without synchronisation",
+            least=LEAST_OF_ALONE if is_judged else None,
         )
-    return is_missed
+    return figures
 
 
 def main() -> None:
@@ -217,8 +223,7 @@ def main() -> None:
         os.environ[name] = value
         worker(args.only, args.rounds, args.address)
         return
-    is_missed = report(measured_between_hosts(args.only, args.rounds, args.rate), args.rate)
-    raise SystemExit(is_missed and args.rate == "1gbit")
+    report(measured_between_hosts(args.only, args.rounds, args.rate), args.rate).exit()
 
 
 if __name__ == "__main__":

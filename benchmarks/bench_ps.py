@@ -23,27 +23,18 @@ from typing import Any
 
 import numpy as np
 
+from figures import Figures
+
 DIM = 16
 TIMES_PADDLE = 4.0
 HERE = Path(__file__).resolve().parent
-
-
-class Report:
-    """Prints a line for each figure and counts the limits that were missed."""
-
-    def __init__(self) -> None:
-        self.missed = 0
-
-    def show(self, what: str, figure: str, is_met: bool = True) -> None:
-        self.missed += not is_met
-        print(f"{what:44} {figure}{'' if is_met else '   MISSED'}", flush=True)
 
 
 # -- a table alone
 # ----------------------------------------------------------------------------------------------
 
 
-def bench_table(report: Report, folder: Path, most: int) -> None:
+def bench_table(figures: Figures, folder: Path, most: int) -> None:
     from argosy.runtime.ps.tables.initial import Initial
     from argosy.runtime.ps.tables.rules import Rule
     from argosy.runtime.ps.tables.sparse_table import SparseTable
@@ -59,31 +50,26 @@ def bench_table(report: Report, folder: Path, most: int) -> None:
         chosen = [rng.integers(0, million, 100_000) for _ in range(8)]
         grads = np.ones((100_000, DIM), np.float32)
         rate = _rows_per_second(lambda i: table.pull(chosen[i % 8]))
-        report.show("pull, dimension 16", f"{rate / 1e6:.1f}M rows/s (at least 10)", rate >= 10e6)
+        figures.add("pull from a table, dimension 16", rate / 1e6, "million rows/s", least=10.0)
         sequence = iter(range(1, million))
         rate = _rows_per_second(
             lambda i: table.push(chosen[i % 8], grads, worker=0, sequence=next(sequence))
         )
-        report.show(
-            "push, Adagrad, dimension 16", f"{rate / 1e6:.1f}M rows/s (at least 5)", rate >= 5e6
-        )
-        _bench_snapshot(report, table, chosen, grads, sequence)
+        figures.add("push to a table, Adagrad", rate / 1e6, "million rows/s", least=5.0)
+        _bench_snapshot(figures, table, chosen, grads, sequence)
         stall = 0.0
         for start in range(million, most, 100_000):
             ids = np.arange(start, start + 100_000)
             stall = max(stall, _seconds(lambda ids=ids: table.pull(ids)))
-        report.show(
-            f"worst stall, growth 1M to {most / 1e6:.0f}M rows",
-            f"{stall * 1e3:.0f} ms (at most 200)",
-            stall <= 0.2,
-        )
+        what = f"worst stall, growth 1M to {most / 1e6:.0f}M rows"
+        figures.add(what, stall * 1e3, "ms", most=200.0)
         payload = 4 * spec.trained_width
         ratio = table.num_bytes / len(table) / payload
-        report.show("bytes per row / payload", f"{ratio:.3f} (at most 1.35)", ratio <= 1.35)
+        figures.add("bytes of a row", ratio, "of its payload", most=1.35)
 
 
 def _bench_snapshot(
-    report: Report, table: Any, chosen: list[Any], grads: Any, sequence: Any
+    figures: Figures, table: Any, chosen: list[Any], grads: Any, sequence: Any
 ) -> None:
     """How long a push waits at most while a snapshot is taken, beyond what it takes anyway."""
     usual = statistics.median(
@@ -100,11 +86,9 @@ def _bench_snapshot(
         pauses.append(time.perf_counter() - start)
         table.push(chosen[len(pauses) % 8], grads, worker=0, sequence=next(sequence))
     worst = max(pauses)
-    report.show(
-        "snapshot, longest pause with 1M rows",
-        f"{worst * 1e3:.0f} ms (at most 100; a push takes {usual * 1e3:.0f})",
-        worst <= 0.1,
-    )
+    beside = f"a push takes {usual * 1e3:.0f} ms"
+    what = "snapshot, longest pause with 1M rows"
+    figures.add(what, worst * 1e3, "ms", most=100.0, beside=beside)
 
 
 def _rows_per_second(call: Callable[[int], Any]) -> float:
@@ -177,7 +161,7 @@ def _rate_of(worker: Any) -> float:
     return float(next(line for line in out.splitlines() if line.startswith("samples/s")).split()[1])
 
 
-def bench_job(report: Report, interpreter: str | None, steps: int) -> None:
+def bench_job(figures: Figures, interpreter: str | None, steps: int) -> None:
     for num_servers, num_workers in ((1, 1), (2, 2)):
         what = f"CTR job, {num_servers} server(s) and {num_workers} worker(s)"
         ours, theirs = [], []
@@ -187,15 +171,11 @@ def bench_job(report: Report, interpreter: str | None, steps: int) -> None:
                 theirs.append(run_job(interpreter, num_servers, num_workers, steps))
         rate = statistics.median(ours)
         if not interpreter:
-            report.show(what, f"{rate:,.0f} samples/s")
+            figures.add(what, rate, "samples/s")
             continue
         ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
-        report.show(
-            what,
-            f"{rate:,.0f} samples/s, Paddle {statistics.median(theirs):,.0f}, ratio {ratio:.2f} "
-            f"(at least {TIMES_PADDLE:g})",
-            ratio >= TIMES_PADDLE,
-        )
+        beside = f"{rate:,.0f} samples/s against {statistics.median(theirs):,.0f}"
+        figures.add(what, ratio, "times Paddle 2.6.2", least=TIMES_PADDLE, beside=beside)
 
 
 def main() -> int:
@@ -207,13 +187,13 @@ def main() -> int:
     parser.add_argument("--steps", type=int)
     parser.add_argument("--only", choices=("table", "job"))
     args = parser.parse_args()
-    report = Report()
+    figures = Figures()
     if args.only != "job":
         with tempfile.TemporaryDirectory(prefix="argosy-bench-") as folder:
-            bench_table(report, Path(folder), 4_000_000 if args.quick else 20_000_000)
+            bench_table(figures, Path(folder), 4_000_000 if args.quick else 20_000_000)
     if args.only != "table":
-        bench_job(report, args.paddle, args.steps or (40 if args.quick else 120))
-    return 1 if report.missed else 0
+        bench_job(figures, args.paddle, args.steps or (40 if args.quick else 120))
+    return 1 if figures.missed else 0
 
 
 if __name__ == "__main__":

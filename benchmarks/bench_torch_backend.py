@@ -23,6 +23,8 @@ import torch.distributed as dist
 import torch.multiprocessing
 from torch import nn
 
+from figures import Figures
+
 SIZES = [1 << 10, 4 << 10, 64 << 10, 1 << 20, 25 << 20, 100 << 20]
 # of all_reduce between two ranks: how many times faster than gloo it must be
 WANTED = {4 << 10: 15.0, 1 << 20: 10.0, 25 << 20: 4.0}
@@ -88,9 +90,7 @@ def worker(rank: int, n: int, path: str, rounds: int, sizes: list[int], kinds: s
     torch.set_num_threads(1)
     dist.init_process_group("argosy", init_method=f"file://{path}", rank=rank, world_size=n)
     groups = {"argosy": dist.group.WORLD, "gloo": dist.new_group(backend="gloo")}
-    failures = 0
-    if rank == 0:
-        print(f"{n} ranks{'':22} {'argosy us':>10} {'gloo us':>10} {'gain':>7} {'wanted':>7}")
+    figures = Figures()
     for kind in collectives(1 << 10, n, rank):
         if kinds and kind not in kinds.split(","):
             continue
@@ -104,27 +104,21 @@ def worker(rank: int, n: int, path: str, rounds: int, sizes: list[int], kinds: s
             )
             gain = found["gloo"] / found["argosy"]
             wanted = WANTED.get(size, 1.0) if kind == "all_reduce" and n == 2 else 1.0
-            failures += gain < wanted
             if rank == 0:
                 mine, theirs = (found[name] * 1e6 for name in ("argosy", "gloo"))
-                print(
-                    f"{kind:20} {size >> 10:>7} KB {mine:>9.0f} {theirs:>10.0f} {gain:>7.2f} "
-                    f"{wanted:>7.1f}{'' if gain >= wanted else '  short'}",
-                    flush=True,
-                )
+                what = f"{kind} of {size >> 10} KB, {n} ranks"
+                beside = f"{mine:.0f} us against {theirs:.0f}"
+                figures.add(what, gain, "times gloo", least=wanted, beside=beside)
     if not kinds or "ddp" in kinds:
         found = alternate({name: step_of(g) for name, g in groups.items()}, rounds, 3)
         gain = found["gloo"] / found["argosy"]
         wanted = WANTED_DDP if n == 2 else 1.0
-        failures += gain < wanted
         if rank == 0:
             mine, theirs = (found[name] * 1e3 for name in ("argosy", "gloo"))
-            print(
-                f"DDP step: argosy {mine:.1f} ms, gloo {theirs:.1f} ms, {gain:.2f} ({wanted})"
-                f"{'' if gain >= wanted else '  short'}"
-            )
+            beside = f"{mine:.1f} ms against {theirs:.1f}"
+            figures.add(f"DDP step, {n} ranks", gain, "times gloo", least=wanted, beside=beside)
     if rank == 0:
-        Path(f"{path}-failures").write_text(str(failures))
+        Path(f"{path}-missed").write_text(str(figures.missed))
     dist.destroy_process_group()
 
 
@@ -136,14 +130,13 @@ def main() -> int:
     parser.add_argument("--kinds", default="", help="names with commas; ddp among them")
     parser.add_argument("--quick", action="store_true", help="5 rounds")
     args = parser.parse_args()
-    rounds, failures = 5 if args.quick else args.rounds, 0
+    rounds, missed = 5 if args.quick else args.rounds, 0
     for n in args.processes:
         with tempfile.TemporaryDirectory() as folder:
             store = Path(folder) / "store"
             torch.multiprocessing.spawn(worker, (n, str(store), rounds, args.sizes, args.kinds), n)
-            failures += int(Path(f"{store}-failures").read_text())
-    print(f"{failures} figures are short of their bars" if failures else "all bars are met")
-    return int(failures > 0)
+            missed += int(Path(f"{store}-missed").read_text())
+    return int(missed > 0)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import torch
 import paddle
 import paddle.distributed as dist
 import pairing
+from figures import Figures
 from torch_nets import NETS
 
 ALONE, DDP, OURS = "no synchronisation", "torch DDP", "argosy DataParallel"
@@ -93,21 +94,24 @@ def _repeats(step: Callable[[], None]) -> int:
     return max(2, round(BLOCK_S / (time.perf_counter() - start)))
 
 
-def report(name: str, seconds: dict[str, list[float]], cpu: Any, num_bytes: int) -> bool:
-    """Print the line of one network; whether a bar is missed."""
+def report(
+    figures: Figures, name: str, seconds: dict[str, list[float]], cpu: Any, num_bytes: int
+) -> None:
+    """Add the figures of one network."""
     gain = pairing.ratio(seconds[DDP], seconds[OURS])
     over = pairing.ratio(seconds[OURS], seconds[ALONE])
     most = MOST_OVER_ALONE.get(name, MOST_OVER_ALONE_ELSE)
     own = statistics.median(cpu[ALONE])
     per_gb = [(statistics.median(cpu[label]) - own) * 1e9 / num_bytes for label in (OURS, DDP)]
-    times = "".join(f"{statistics.median(seconds[label]) * 1e3:>9.2f}" for label in WRAPPERS)
-    is_short = gain < LEAST_GAIN_OVER_DDP or over > most
-    print(
-        f"{name:8}{times} {gain:>9.2f} {over:>9.3f} {most:>6.2f} {per_gb[0]:>9.2f}"
-        f"{per_gb[1]:>8.2f}{'   short' if is_short else ''}",
-        flush=True,
+    mine, theirs, alone = (statistics.median(seconds[label]) * 1e3 for label in (OURS, DDP, ALONE))
+    what = f"DataParallel step of a torch module, {name}"
+    least, beside = LEAST_GAIN_OVER_DDP, f"{mine:.2f} ms against {theirs:.2f}"
+    figures.add(what, gain, "times DDP", least=least, beside=beside)
+    beside = (
+        f"{mine:.2f} ms against {alone:.2f}; {per_gb[0]:.2f} s of processor for a GB of gradients, "
+        f"DDP {per_gb[1]:.2f}"
     )
-    return is_short
+    figures.add(what, over, "of no synchronisation", most=most, beside=beside)
 
 
 def main() -> None:
@@ -117,12 +121,10 @@ def main() -> None:
     args = parser.parse_args()
     context = dist.spawn(worker, args=(args.only, args.rounds), nprocs=2)
     found = context.return_queues[0].get()
-    print("a step in ms: alone, DDP, argosy; times as fast as DDP (wanted: 1.2 or more); times the")
-    print("step alone, and at most; processor seconds for a GB of gradients, argosy and DDP")
-    print(f"{'':8}{'alone':>9}{'DDP':>9}{'argosy':>9} {'gain':>9} {'over':>9} {'most':>6}", end="")
-    print(f" {'s/GB':>9}{'DDP':>8}")
-    num_short = sum(report(name, *values) for name, values in found.items())
-    raise SystemExit(num_short > 0)
+    figures = Figures()
+    for name, values in found.items():
+        report(figures, name, *values)
+    figures.exit()
 
 
 if __name__ == "__main__":
