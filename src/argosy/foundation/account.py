@@ -64,22 +64,15 @@ class Account:
     def __init__(self) -> None:
         self.listener: Listener | None = None
         self._showing = threading.Lock()  # held by the thread whose wait is shown
+        self.restart()
         self._thread = threading.main_thread().ident
-        self._number = 0
-        self._begin(time.perf_counter_ns())
-
-    def _begin(self, now_ns: int) -> None:
-        self._began_ns = now_ns
-        self._named_ns = 0  # of all kinds together
-        self._spent_ns = [0] * len(KINDS)
-        self._waited_ns: dict[int, int] = {}  # by rank
-        self.loss = math.nan  # what the script says of this step
-        self.told = UNTOLD
 
     def restart(self) -> None:
         """Begin the first step now: what was before, imports for instance, is no step."""
+        listener, self.listener = self.listener, None
         self._number = 0
-        self._begin(time.perf_counter_ns())
+        self.end_step()
+        self.listener, self._number = listener, 0
 
     def enter(self) -> int:
         """Begin a wait of this thread."""
@@ -124,9 +117,11 @@ class Account:
             self._showing.release()
 
     def end_step(self) -> None:
-        """The parameters are updated."""
+        """The parameters are updated; the next step begins. One frame: small programs run
+        thousands of times a second.
+        """
         now_ns = time.perf_counter_ns()
-        self._thread = threading.get_ident()
+        self._thread: int | None = threading.get_ident()
         self._number += 1
         if self.listener is not None:
             waited = self._waited_ns
@@ -141,7 +136,12 @@ class Account:
                     self.told,
                 )
             )
-        self._begin(now_ns)
+        self._began_ns = now_ns
+        self._named_ns = 0  # of all kinds together
+        self._spent_ns = [0] * len(KINDS)
+        self._waited_ns: dict[int, int] = {}  # by rank
+        self.loss = math.nan  # what the script says of this step
+        self.told = UNTOLD
 
 
 account = process_state.register("foundation.account", Account(), attributes=("listener",))
