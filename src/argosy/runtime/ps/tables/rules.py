@@ -3,6 +3,9 @@
 A row is ``dim`` values followed by the rule's state. Weight decay is added to the gradient (L2) and
 bounds hold after the update; both touch only rows that are pushed. ``shows`` counts how often a row
 occurred in the batch: the rules of Paddle's tables divide by it.
+
+Loops that divide value by value do it as NumPy and torch do, without an exception for 0: the check
+would keep the compiler from computing with vectors, which makes Adam 2.7 times as fast.
 """
 
 # mypy: disable-error-code="untyped-decorator,no-any-return,call-arg"
@@ -47,7 +50,7 @@ def _momentum(memory: Any, rows: Any, grads: Any, shows: Any, lr: Any, h: Any, d
             w[c] -= lr * (velocity[c] + nesterov * (slope + mu * velocity[c] - velocity[c]))
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _adagrad(memory: Any, rows: Any, grads: Any, shows: Any, lr: Any, h: Any, decay: Any) -> None:
     eps, dim = h[0], grads.shape[1]
     for i in range(rows.shape[0]):
@@ -151,7 +154,7 @@ def _table_shared_adam(
         w[dim], w[dim + 1], w[dim + 2] = firsts / np.float32(dim), seconds / np.float32(dim), steps
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _adam(memory: Any, rows: Any, grads: Any, shows: Any, lr: Any, h: Any, decay: Any) -> None:
     beta1, beta2, eps, decoupled, dim = h[0], h[1], h[2], h[3], grads.shape[1]
     known = np.zeros((_KNOWN_STEPS, 3))
