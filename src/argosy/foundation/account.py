@@ -61,6 +61,15 @@ class Account:
     another counts for itself alone.
     """
 
+    _thread: int | None
+    _number: int
+    _began_ns: int
+    _named_ns: int  # of all kinds together
+    _spent_ns: list[int]  # by kind
+    _waited_ns: dict[int, int]  # by rank
+    loss: float  # what the script says of the step under way
+    told: int
+
     def __init__(self) -> None:
         self.listener: Listener | None = None
         self._showing = threading.Lock()  # held by the thread whose wait is shown
@@ -121,7 +130,7 @@ class Account:
         thousands of times a second.
         """
         now_ns = time.perf_counter_ns()
-        self._thread: int | None = threading.get_ident()
+        self._thread = threading.get_ident()
         self._number += 1
         if self.listener is not None:
             waited = self._waited_ns
@@ -137,11 +146,10 @@ class Account:
                 )
             )
         self._began_ns = now_ns
-        self._named_ns = 0  # of all kinds together
+        self._named_ns = 0
         self._spent_ns = [0] * len(KINDS)
-        self._waited_ns: dict[int, int] = {}  # by rank
-        self.loss = math.nan  # what the script says of this step
-        self.told = UNTOLD
+        self._waited_ns = {}
+        self.loss, self.told = math.nan, UNTOLD
 
 
 account = process_state.register("foundation.account", Account(), attributes=("listener",))

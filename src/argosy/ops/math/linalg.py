@@ -29,7 +29,11 @@ def _linear_parts(record: Record, x: Any, weight: Any, bias: Any = None) -> Any:
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x @ weight + bias`` with weight laid out [in, out]."""
     if x.ndim == 2 and bias is not None:
-        if torch.is_grad_enabled() and (home_of(weight) is not None or _by_onednn(x, weight, bias)):
+        # its size first: of small programs every call counts
+        is_large = x.shape[0] * weight.numel() >= _MANY
+        if torch.is_grad_enabled() and (
+            home_of(weight) is not None or (is_large and _by_onednn(x, weight, bias))
+        ):
             return _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
         return torch.addmm(bias, x, weight)
     product = torch.matmul(x, weight)

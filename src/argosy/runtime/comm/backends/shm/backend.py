@@ -391,19 +391,16 @@ class ShmBackend(Backend):
             [s.numel() for s, _ in sources], [t.numel() for t, _ in targets]
         )
         others = [r for r in range(n) if r != self.rank]
-        num_places = max(1, n - 1)  # in a buffer: nobody writes to itself
-        for low, high in self._pieces(largest, dtype, num_places):
+        for low, high in self._pieces(largest, dtype, n):
             slots = self._buffer(dtype)
-            size = slots.tensor.shape[1] // num_places
+            size = slots.tensor.shape[1] // n
             for r in others:
                 part = sources[r][0][low:high]
-                at = _place(self.rank, r) * size
-                slots.tensor[self.rank, at : at + part.numel()].copy_(part)
+                slots.tensor[self.rank, r * size : r * size + part.numel()].copy_(part)
             self._steps.run()
             for s in others:
                 part = targets[s][0][low:high]
-                at = _place(s, self.rank) * size
-                part.copy_(slots.tensor[s, at : at + part.numel()])
+                part.copy_(slots.tensor[s, self.rank * size : self.rank * size + part.numel()])
         targets[self.rank][0].copy_(sources[self.rank][0])
         for _, finish in targets:
             finish()
@@ -522,11 +519,6 @@ class _RowsByDtype(dict[torch.dtype, tuple[Rows, Rows]]):
     def __missing__(self, dtype: torch.dtype) -> tuple[Rows, Rows]:
         made = self[dtype] = (Rows.of(self._slots, 0, dtype), Rows.of(self._slots, 1, dtype))
         return made
-
-
-def _place(sender: int, receiver: int) -> int:
-    """Which of the places in the buffer of ``sender`` is for ``receiver``."""
-    return receiver if receiver < sender else receiver - 1
 
 
 def _flat(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
