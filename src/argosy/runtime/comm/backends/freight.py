@@ -73,6 +73,11 @@ class _Link:
         self.is_gone = False
 
     @property
+    def can_go_on(self) -> bool:
+        """Whether a message has begun and there may be room for it now."""
+        return len(self.head) == _HEAD.size and not self.is_held
+
+    @property
     def is_idle(self) -> bool:
         return self.trip is None and not self.head
 
@@ -175,7 +180,7 @@ class Freight:
             while not self._is_closed:
                 self._set_out(poll, wanted)
                 # what could not be taken in, and now can, has its head here already
-                has_more = any(link.head and not link.is_held for link in self._links.values())
+                has_more = any(link.can_go_on for link in self._links.values())
                 ready = dict(poll.poll(0 if has_more else None))
                 if self._bell in ready:
                     os.eventfd_read(self._bell)
