@@ -79,6 +79,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_inference.py
 	$(BIN)/python benchmarks/bench_collectives.py
 	$(BIN)/python benchmarks/bench_data_parallel.py
+	$(BIN)/python benchmarks/bench_torch_modules.py
 	$(BIN)/python benchmarks/bench_torch_backend.py
 	$(BIN)/python benchmarks/bench_fleet.py
 	$(BIN)/python benchmarks/bench_ps.py

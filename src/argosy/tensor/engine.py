@@ -35,9 +35,9 @@ from argosy.tensor._core.tensor import (
 
 __all__ = [
     "Mode", "Parameter", "Shape", "SumOrder", "Tensor", "apply", "assignments", "axes",
-    "check_writable", "current_mode", "defaults", "describe", "execute", "execute_beside", "explain",
-    "explain_backward", "first_generation", "float_dtype", "get_default_dtype", "make_inplace",
-    "pop_mode",
+    "check_writable", "current_mode", "defaults", "describe", "execute", "execute_beside",
+    "explain", "explain_backward", "first_generation", "float_dtype", "get_default_dtype",
+    "make_inplace", "pop_mode",
     "push_mode", "replace", "rewrap", "set_default_dtype", "set_value", "store", "to_raw",
     "unary", "unique_name", "unwrap", "wrap",
 ]  # fmt: skip
