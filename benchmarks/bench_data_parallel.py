@@ -23,9 +23,10 @@ import paddle.distributed as dist
 import pairing
 from figures import Figures
 from paddle import nn
+from torch_nets import MLP_BATCH as BATCH
+from torch_nets import MLP_SIZES as SIZES
+from torch_nets import mlp
 
-SIZES = [512, 2048, 2048, 1024, 10]
-BATCH = 64
 MOST_OVER_NO_SYNC = 1.05
 LEAST_GAIN_OVER_DDP = 1.4
 ALONE, DDP, OURS = "argosy, no synchronisation", "torch DDP", "argosy DataParallel"
@@ -50,17 +51,13 @@ def argosy_step(is_parallel: bool) -> Callable[[], object]:
 
 
 def torch_step(is_parallel: bool) -> Callable[[], object]:
-    layers: list[torch.nn.Module] = []
-    for n_in, n_out in itertools.pairwise(SIZES):
-        layers += [torch.nn.Linear(n_in, n_out), torch.nn.ReLU()]
-    model: torch.nn.Module = torch.nn.Sequential(*layers[:-1])
+    model, loss_of = mlp()
     if is_parallel:
         model = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    x, y = torch.randn(BATCH, SIZES[0]), torch.randint(0, SIZES[-1], (BATCH,))
 
     def step() -> None:
-        torch.nn.functional.cross_entropy(model(x), y).backward()
+        loss_of(model).backward()
         optimizer.step()
         optimizer.zero_grad()
 

@@ -65,8 +65,8 @@ queue_callback = torch.autograd.Variable._execution_engine.queue_callback
 set_version_counter = torch._C._autograd._unsafe_set_version_counter
 top_saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 push_saved_tensors_hooks = torch._C._autograd._push_saved_tensors_default_hooks
-tracing_state: Callable[[], Any] = torch._C._get_tracing_state
-has_transforms: Callable[[], bool] = torch._C._are_functorch_transforms_active
+_tracing_state: Callable[[], Any] = torch._C._get_tracing_state
+_has_transforms: Callable[[], bool] = torch._C._are_functorch_transforms_active
 pop_saved_tensors_hooks = torch._C._autograd._pop_saved_tensors_default_hooks
 
 
@@ -75,9 +75,9 @@ def is_transformed() -> bool:
     compiled, or with forward-mode derivatives. There a function written in Python may fail.
     """
     return (
-        has_transforms()
+        _has_transforms()
         or top_saved_tensors_hooks(True) is not None
-        or tracing_state() is not None
+        or _tracing_state() is not None
         or forward_ad._current_level >= 0
         or torch.compiler.is_compiling()
     )
