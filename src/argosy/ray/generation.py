@@ -103,7 +103,7 @@ class FleetJob:
         """The workers have ended, perhaps because a server is lost: have another started while
         Ray starts workers again. It is waited for when they are there.
         """
-        self._replace(range(len(self._servers)))
+        self._have_replaced(range(len(self._servers)))
 
     def close(self) -> None:
         now, self._now = self._now, None
@@ -174,7 +174,7 @@ class FleetJob:
         waiting = {number: {_asked(s): s} for number, s in enumerate(self._servers)}
         places: dict[int, Place] = {}
         while waiting:
-            self._replace(waiting)
+            self._have_replaced(waiting)
             for number in waiting.keys() & self._substitutes.keys():
                 waiting[number].update([self._substitutes[number]])
             asked = [answer for candidates in waiting.values() for answer in candidates]
@@ -199,7 +199,7 @@ class FleetJob:
         self._raylets = [place.raylet for place in found]
         return found
 
-    def _replace(self, numbers: Iterable[int]) -> None:
+    def _have_replaced(self, numbers: Iterable[int]) -> None:
         """Have another started in place of each of these servers whose node is lost."""
         for number in numbers:
             if number not in self._substitutes and self._is_lost(number):

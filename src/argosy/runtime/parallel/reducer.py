@@ -137,7 +137,7 @@ class Reducer(Rounds):
 
         def hook(param: torch.Tensor) -> None:
             reducer = reference()
-            if reducer is None or not (reducer._in_round or reducer._joins(view)):
+            if reducer is None or not (reducer.in_round or reducer._joins(view)):
                 return
             bucket = view.bucket
             if bucket.is_sent:
@@ -165,8 +165,8 @@ class Reducer(Rounds):
             reducer = reference()
             if reducer is not None:
                 reducer._is_fresh_by_sparse[index] = True
-                if reducer._is_armed or reducer._in_round:
-                    reducer._begin_unless_begun()
+                if reducer.is_armed or reducer.in_round:
+                    reducer.begin_unless_begun()
                     reducer._refuse_graph(index, param)
 
         return hook
@@ -175,7 +175,7 @@ class Reducer(Rounds):
         """Whether a gradient that comes outside of a round begins one; else it is only
         remembered.
         """
-        if self._is_armed:
+        if self.is_armed:
             self._begin()
             return True
         self._fresh.add(view.index)

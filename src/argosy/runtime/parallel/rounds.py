@@ -27,17 +27,17 @@ class Rounds(abc.ABC):
     def __init__(self, params: Sequence[torch.Tensor], names: Sequence[str]) -> None:
         self._params = list(params)
         self._names = list(names)
-        self._is_armed = False  # a forward that is to be synchronised has run since the last round
-        self._in_round = False
+        self.is_armed = False  # a forward that is to be synchronised has run since the last round
+        self.in_round = False
         self._sinks = [gradients.sink_of(p) for p in self._params]
-        self._anchor = Anchor(weakly(self._begin_unless_begun))
+        self._anchor = Anchor(weakly(self.begin_unless_begun))
         self._held = Held(self._params)
         self._release = weakref.finalize(self, self._held.release)
         self._release.atexit = False
 
     def _reset_round(self) -> None:
         """Get ready for a round."""
-        self._in_round = self._is_armed = False
+        self.in_round = self.is_armed = False
         self._next = 0  # the bucket to send next; the order is the same on every rank
 
     # -- forward
@@ -45,9 +45,9 @@ class Rounds(abc.ABC):
 
     def prepare(self, outputs: Sequence[torch.Tensor], is_synchronised: bool) -> None:
         """Get ready for the backward of ``outputs``; call it after each forward with gradients."""
-        if self._in_round and not gradients.is_in_backward():
+        if self.in_round and not gradients.is_in_backward():
             self._complete_failed()
-        self._is_armed = is_synchronised
+        self.is_armed = is_synchronised
         if is_synchronised:
             for output in outputs:
                 if output.grad_fn is not None:  # a leaf outlives the step, and with it the hook
@@ -70,15 +70,15 @@ class Rounds(abc.ABC):
 
     def _on_output(self, _: torch.Tensor) -> None:
         # autograd.grad() comes by as well, but leaves no gradients to average
-        if not self._in_round and any(gradients.will_accumulate(sink) for sink in self._sinks):
+        if not self.in_round and any(gradients.will_accumulate(sink) for sink in self._sinks):
             self._begin()
 
-    def _begin_unless_begun(self) -> None:
-        if not self._in_round:
+    def begin_unless_begun(self) -> None:
+        if not self.in_round:
             self._begin()
 
     def _begin(self) -> None:
-        self._in_round = True
+        self.in_round = True
         private.queue_callback(self._finish)
 
     @abc.abstractmethod

@@ -42,7 +42,7 @@ class RowAverage:
         )
         self._param = param
         self._width = param[0].numel() if param.shape[0] else 0
-        self._backend = backend
+        self._transport = backend
         self._capacity = 0  # rows in a message, the same on every rank
 
     def average(self, is_fresh: bool) -> None:
@@ -63,10 +63,10 @@ class RowAverage:
         if any(kind == _DENSE for _, kind, _ in said):
             dense = torch.zeros_like(param) if grad is None else grad
             dense = dense.to_dense() if dense.is_sparse else dense
-            self._backend.all_reduce(dense, ReduceOp.AVG)
+            self._transport.all_reduce(dense, ReduceOp.AVG)
             param.grad = dense
             return
-        total = _Sums(parts, param.shape[0], 1.0 / self._backend.world_size)
+        total = _Sums(parts, param.shape[0], 1.0 / self._transport.world_size)
         ids = parts[0][0].new_empty(total.count)
         rows = parts[0][1].new_empty(total.count, self._width)
         total.write(ids, rows)
@@ -139,13 +139,13 @@ class _SharedMessages(_Messages):
     """Messages lie where all ranks can read them: nothing is copied. See ``Bucket.gathered``."""
 
     def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+        self._transport = backend
         self._buckets: list[Bucket] = []
 
     def room(self, size: int) -> torch.Tensor:
         if not self._buckets or self._buckets[0].tensor.numel() != size:
             old = self._buckets
-            self._buckets = [self._backend.make_bucket(size, torch.uint8) for _ in range(2)]
+            self._buckets = [self._transport.make_bucket(size, torch.uint8) for _ in range(2)]
             for bucket in old:
                 bucket.close()
         self._buckets.reverse()
@@ -155,7 +155,7 @@ class _SharedMessages(_Messages):
         self._buckets[0].publish()
         every = self._buckets[0].gathered()
         if every is None:
-            raise InternalError(f"buckets of {self._backend.kind!r} cannot be read by all ranks")
+            raise InternalError(f"buckets of {self._transport.kind!r} cannot be read by all ranks")
         return every
 
     def close(self) -> None:
@@ -167,7 +167,7 @@ class _GatheredMessages(_Messages):
     """Messages in private memory, gathered by any backend."""
 
     def __init__(self, backend: Backend, device: torch.device) -> None:
-        self._backend = backend
+        self._transport = backend
         self._own = torch.empty(0, dtype=torch.uint8, device=device)
 
     def room(self, size: int) -> torch.Tensor:
@@ -176,8 +176,8 @@ class _GatheredMessages(_Messages):
         return self._own
 
     def exchange(self) -> Sequence[torch.Tensor]:
-        every = [torch.empty_like(self._own) for _ in range(self._backend.world_size)]
-        self._backend.all_gather(every, self._own)
+        every = [torch.empty_like(self._own) for _ in range(self._transport.world_size)]
+        self._transport.all_gather(every, self._own)
         return every
 
     def close(self) -> None:

@@ -99,7 +99,7 @@ class ShardedReducer(Rounds):
             self._sinks[index]
         ):
             return
-        if not self._is_armed and not self._in_round:
+        if not self.is_armed and not self.in_round:
             raise UsageError(
                 f"sharding stage 2: parameter {self._names[index]!r} already has an average over "
                 "the ranks, to which a backward under no_sync() "
@@ -110,9 +110,9 @@ class ShardedReducer(Rounds):
         param.grad = None
 
     def _on_gradient(self, index: int, param: torch.Tensor) -> None:
-        if not (self._is_armed or self._in_round):
+        if not (self.is_armed or self.in_round):
             return
-        self._begin_unless_begun()
+        self.begin_unless_begun()
         if param.grad is not None and (param.grad.requires_grad or param.grad.is_sparse):
             what = (
                 "a gradient of higher order"
