@@ -248,7 +248,7 @@ def overflowing(rank: int, world_size: int, kind: str) -> dict[str, Any]:
     )
     fleet.init(is_collective=True, strategy=strategy)
     planned = fleet.fleet._planned
-    fleet.fleet._planned = lambda mode, kinds: as_on_a_gpu(planned(mode, kinds))
+    fleet.fleet._planned = lambda *args: as_on_a_gpu(planned(*args))
     try:
         plain = layer(dtype="float32") if kind == "layer" else module(dtype="float32")
         model = fleet.distributed_model(plain)

@@ -198,7 +198,7 @@ def planned_for_a_gpu():
     here too.
     """
     planned = fleet.fleet._planned
-    fleet.fleet._planned = lambda mode, kinds: as_on_a_gpu(planned(mode, kinds))
+    fleet.fleet._planned = lambda *args: as_on_a_gpu(planned(*args))
     try:
         yield
     finally:

@@ -69,6 +69,7 @@ def test_argosy_alone_leaves_the_name_paddle_alone(venv):
     assert venv.run("argosy", "run", "-c", "import paddle; print(paddle.__name__)") == "argosy"
     assert {p.name for p in venv.packages.iterdir()} - {"__pycache__"} == {
         "argosy",
+        "argosy_torch",
         next(venv.packages.glob("argosy-*.dist-info")).name,
     }
 

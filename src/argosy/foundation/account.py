@@ -58,14 +58,14 @@ class Listener(Protocol):
 
 class Account:
     """The step under way. A wait is ``mark = enter()``, then ``leave(kind, mark)``; one inside
-    another counts for itself alone.
+    another counts for itself alone. Where a frame counts, the few lines of both are written out.
     """
 
-    _thread: int | None
+    thread: int | None
     _number: int
     _began_ns: int
-    _named_ns: int  # of all kinds together
-    _spent_ns: list[int]  # by kind
+    named_ns: int  # of all kinds together, in this step
+    spent_ns: list[int]  # by kind
     _waited_ns: dict[int, int]  # by rank
     loss: float  # what the script says of the step under way
     told: int
@@ -74,7 +74,7 @@ class Account:
         self.listener: Listener | None = None
         self._showing = threading.Lock()  # held by the thread whose wait is shown
         self.restart()
-        self._thread = threading.main_thread().ident
+        self.thread = threading.main_thread().ident
 
     def restart(self) -> None:
         """Begin the first step now: what was before, imports for instance, is no step."""
@@ -85,15 +85,15 @@ class Account:
 
     def enter(self) -> int:
         """Begin a wait of this thread."""
-        return time.perf_counter_ns() - self._named_ns
+        return time.perf_counter_ns() - self.named_ns
 
     def leave(self, kind: int, mark: int) -> None:
         """End the wait that ``mark`` began; ``kind`` is what for."""
-        if threading.get_ident() == self._thread:
+        if threading.get_ident() == self.thread:
             # now - named is the clock without what was named meanwhile, by waits inside this one
-            own_ns = time.perf_counter_ns() - self._named_ns - mark
-            self._named_ns += own_ns
-            self._spent_ns[kind] += own_ns
+            own_ns = time.perf_counter_ns() - self.named_ns - mark
+            self.named_ns += own_ns
+            self.spent_ns[kind] += own_ns
 
     @contextmanager
     def waiting_for(self, kind: int) -> Iterator[None]:
@@ -106,9 +106,9 @@ class Account:
 
     def blame(self, rank: int, waited_ns: int) -> None:
         """Of the communication that this thread is in, so long was spent waiting for ``rank``."""
-        if threading.get_ident() == self._thread:
-            self._spent_ns[WAITING] += waited_ns
-            self._spent_ns[COMMUNICATION] -= waited_ns
+        if threading.get_ident() == self.thread:
+            self.spent_ns[WAITING] += waited_ns
+            self.spent_ns[COMMUNICATION] -= waited_ns
             self._waited_ns[rank] = self._waited_ns.get(rank, 0) + waited_ns
 
     @contextmanager
@@ -130,7 +130,7 @@ class Account:
         thousands of times a second.
         """
         now_ns = time.perf_counter_ns()
-        self._thread = threading.get_ident()
+        self.thread = threading.get_ident()
         self._number += 1
         if self.listener is not None:
             waited = self._waited_ns
@@ -139,15 +139,15 @@ class Account:
                     self._number,
                     self._began_ns,
                     now_ns - self._began_ns,
-                    tuple(self._spent_ns),
+                    tuple(self.spent_ns),
                     max(waited, key=waited.__getitem__) if waited else NOBODY,
                     self.loss,
                     self.told,
                 )
             )
         self._began_ns = now_ns
-        self._named_ns = 0
-        self._spent_ns = [0] * len(KINDS)
+        self.named_ns = 0
+        self.spent_ns = [0] * len(KINDS)
         self._waited_ns = {}
         self.loss, self.told = math.nan, UNTOLD
 

@@ -14,6 +14,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from time import perf_counter_ns
 from typing import Any, TypeVar
 
 from argosy.foundation.account import COMMUNICATION, account
@@ -135,12 +136,15 @@ class CommQueue:
     def run(self, call: Callable[..., T], *args: Any) -> T:
         """Run ``call(*args)`` after everything submitted before it and return its result."""
         if not self._queue and not self._closed and self._running.acquire(blocking=False):
-            mark = account.enter()
+            mark = perf_counter_ns() - account.named_ns
             try:
                 return call(*args)
             finally:
                 self._running.release()
-                account.leave(COMMUNICATION, mark)
+                if threading.get_ident() == account.thread:  # account.leave, without its frame
+                    own_ns = perf_counter_ns() - account.named_ns - mark
+                    account.named_ns += own_ns
+                    account.spent_ns[COMMUNICATION] += own_ns
         return self.submit(call, *args).wait()
 
     def submit(self, call: Callable[..., Any], *args: Any, what: str = "") -> Work:

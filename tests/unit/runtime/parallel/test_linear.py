@@ -97,7 +97,7 @@ def test_layers_are_as_they_were_outside_of_forward(wrap):
     assert "forward" not in vars(module.wide)
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # in forward_ad
+@pytest.mark.filterwarnings("ignore:.torch.jit.script")  # in forward_ad
 def test_where_torch_does_more_than_run_ops(wrap):
     """Autocast, recomputation, vmap, forward-mode derivatives and second derivatives."""
     torch.manual_seed(0)

@@ -51,6 +51,7 @@ _DIRECT_UP_TO = 3
 _DIRECT_BYTES = 1 << 14
 # of a sum: both ranks' fit into a second-level cache, and a step takes a microsecond
 _PIECE_BYTES = 1 << 18
+_SUMS = frozenset((op, dtype) for op in (ReduceOp.SUM, ReduceOp.AVG) for dtype in HAS_KERNEL)
 
 
 def _call(method: _Method[_P, _R]) -> _Method[_P, _R]:
@@ -64,7 +65,7 @@ def _call(method: _Method[_P, _R]) -> _Method[_P, _R]:
         self._steps.inside.append(None)
         try:
             if self._steps.error is not None:
-                raise self._steps.refusal(method.__name__)
+                raise self._steps.refusal(method.__name__.lstrip("_"))
             return method(self, *args, **kwargs)
         except ArgosyError:
             raise
@@ -120,6 +121,7 @@ class ShmBackend(Backend):
         self._rows = _RowsByDtype(torch.from_numpy(slots))
         # above this size each rank combines a share, which takes a second step
         self._direct_bytes = sys.maxsize if world_size <= _DIRECT_UP_TO else _DIRECT_BYTES
+        self._most_sum_bytes = self._direct_bytes if world_size > 1 else -1  # by one kernel call
         self._num_buckets = 0
         self._num_cores = len(os.sched_getaffinity(0))
         try:
@@ -187,43 +189,15 @@ class ShmBackend(Backend):
         self._steps.begin("barrier")
         self._steps.run(check=True)
 
-    @_call
-    def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
-        if not self._has_kernel(tensor, op):
-            self._all_reduce_generally(tensor, op)
-            return
-        left = self._begin_sum(tensor, op)
-        if left is not None:
-            left()
-
-    @_call
-    def begin_all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> Callable[[], None] | None:
-        threads = torch.get_num_threads()
-        limit_s = patience_s(tensor.nbytes, self.world_size, threads, self._num_cores)
-        if limit_s == 0 or not (self._has_kernel(tensor, op) and tensor.is_contiguous()):
-            return super().begin_all_reduce(tensor, op)
-        left = self._begin_sum(tensor, op, limit_s)
-        return None if left is None else functools.partial(self._finish, left, tensor)
-
-    @_call
-    def _finish(self, left: Callable[[], None], tensor: torch.Tensor) -> None:
-        """Do what is left of a sum in ``tensor``, which lives until then."""
-        left()
-
-    def _has_kernel(self, tensor: torch.Tensor, op: ReduceOp) -> bool:
-        return (
-            (op is ReduceOp.SUM or op is ReduceOp.AVG)
-            and tensor.dtype in HAS_KERNEL
-            and self.world_size > 1
-            and tensor.nbytes <= self._direct_bytes
-        )
-
-    def _begin_sum(
+    def _all_reduce(
         self, tensor: torch.Tensor, op: ReduceOp, limit_s: float | None = None
     ) -> Callable[[], None] | None:
-        """The common case, with little Python around the kernel: a small sum takes a few
-        microseconds. Returns what is left to do.
+        """The common case has little Python around the kernel, and no other frame: a small sum
+        takes a few microseconds. With ``limit_s`` what a late rank leaves to do is returned.
         """
+        if (op, tensor.dtype) not in _SUMS or tensor.nbytes > self._most_sum_bytes:
+            self._all_reduce_generally(tensor, op)
+            return None
         if not tensor.is_cpu:
             raise _not_cpu(tensor)
         whole = tensor if tensor.is_contiguous() else tensor.detach().contiguous()
@@ -234,12 +208,31 @@ class ShmBackend(Backend):
         left = self._steps.begin_sum(
             dtype, whole.numel(), int(op), rows, whole.data_ptr(), piece, divisor, limit_s
         )
-        if whole is tensor:
-            return left
         if left is not None:
+            if limit_s is not None and whole is tensor:
+                return left
             left()
-        tensor.detach().copy_(whole)
+        if whole is not tensor:
+            tensor.detach().copy_(whole)
         return None
+
+    # without a limit it returns None
+    all_reduce = _call(_all_reduce)  # type: ignore[arg-type]
+
+    @_call
+    def begin_all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> Callable[[], None] | None:
+        threads = torch.get_num_threads()
+        limit_s = patience_s(tensor.nbytes, self.world_size, threads, self._num_cores)
+        has_kernel = (op, tensor.dtype) in _SUMS and tensor.nbytes <= self._most_sum_bytes
+        if limit_s == 0 or not (has_kernel and tensor.is_contiguous()):
+            return super().begin_all_reduce(tensor, op)
+        left = self._all_reduce(tensor, op, limit_s)
+        return None if left is None else functools.partial(self._finish, left, tensor)
+
+    @_call
+    def _finish(self, left: Callable[[], None], tensor: torch.Tensor) -> None:
+        """Do what is left of a sum in ``tensor``, which lives until then."""
+        left()
 
     def _all_reduce_generally(self, tensor: torch.Tensor, op: ReduceOp) -> None:
         arguments.check_reducible("all_reduce", op, tensor.dtype)

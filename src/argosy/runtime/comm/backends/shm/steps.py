@@ -30,7 +30,7 @@ from argosy.runtime.comm.backends.shm.segment import Segment
 
 _ALL_REDUCE = fingerprint.CODE_BY_KIND["all_reduce"]
 _CLOSE_S = 5.0
-_WORTH_BLAME_NS = 50_000
+_WORTH_BLAME_NS = 50_000  # shorter waits are part of the exchange
 
 
 class Steps:
@@ -138,13 +138,8 @@ class Steps:
         memory, stride, parity_offset = rows.memory, rows.stride, rows.stride // 2
         before, total = self.num_done, -(-count // piece) or 1
 
-        def advance(done: int, number: int, timespec: int) -> int:
-            found: int = kernels.sum_pieces(
-                base, rank, n, before + done + 1, number, _ALL_REDUCE,
-                fingerprint.CODE_BY_DTYPE[dtype], detail, timespec,
-                memory, parity_offset, stride, address, count, piece, done, divisor,
-            )  # fmt: skip
-            return found
+        data = (memory, parity_offset, stride, address, count, piece)
+        kind, code = _ALL_REDUCE, fingerprint.CODE_BY_DTYPE[dtype]
 
         def finish(done: int, number: int) -> None:
             """Go on where the next piece is published, but a rank was late or disagrees."""
@@ -160,7 +155,10 @@ class Steps:
                 )  # fmt: skip
                 done, number = done + 1, 0
                 if done < total:
-                    done = advance(done, 0, self.timespec_address)
+                    step, timespec = before + done + 1, self.timespec_address
+                    done = kernels.sum_pieces(
+                        base, rank, n, step, 0, kind, code, detail, timespec, *data, done, divisor
+                    )
             self.num_done = before + total
 
         timespec = self.timespec_address
@@ -168,11 +166,15 @@ class Steps:
             self._patience[1] = int(patience_s * 1e9)
             timespec = int(self._patience.ctypes.data)
         began_ns = time.perf_counter_ns()
-        done = advance(0, self._number, timespec)
+        number = self._number
+        done = kernels.sum_pieces(
+            base, rank, n, before + 1, number, kind, code, detail, timespec, *data, 0, divisor
+        )
         if done < total:
-            return functools.partial(finish, done, self._number if done == 0 else 0)
+            return functools.partial(finish, done, number if done == 0 else 0)
         self.num_done = before + total
-        self._blame(began_ns, base, self._began_at)
+        if time.perf_counter_ns() - began_ns > _WORTH_BLAME_NS:
+            self._blame(began_ns, base)
         return None
 
     def _compare(self) -> None:
@@ -198,11 +200,10 @@ class Steps:
         """
         n, timespec = self.world_size, self.timespec_address
         began_ns = time.perf_counter_ns() if since_ns is None else since_ns
-        # of a bucket what counts is when it was published, of a collective when it was called
-        noted_at = self._began_at if base == self._base else layout.FLAG_TIME
         late = kernels.wait_step(base, n, 0, step, timespec)
         if late == n:
-            self._blame(began_ns, base, noted_at)
+            if time.perf_counter_ns() - began_ns > _WORTH_BLAME_NS:
+                self._blame(began_ns, base)
             return
 
         def look() -> list[int]:
@@ -210,18 +211,15 @@ class Steps:
             return [r for r in range(first, n) if not kernels.has_arrived(base, r, step)]
 
         self.wait_with_care(look, activity or self.activity)
-        self._blame(began_ns, base, noted_at)
+        self._blame(began_ns, base)
 
-    @property
-    def _began_at(self) -> int:
-        """Where in a control block the time is noted at which the collective under way began."""
-        return layout.FINGERPRINT + (self._number & 1) * 64 + layout.FINGERPRINT_TIME
-
-    def _blame(self, since_ns: int, base: int, noted_at: int) -> None:
+    def _blame(self, since_ns: int, base: int) -> None:
         """Have the account know who was waited for: the last that came, until it came."""
+        # of a bucket what counts is when it was published, of a collective when it was called
+        noted_at = layout.FLAG_TIME
+        if base == self._base:
+            noted_at = layout.FINGERPRINT + (self._number & 1) * 64 + layout.FINGERPRINT_TIME
         now_ns = time.perf_counter_ns()
-        if now_ns - since_ns < _WORTH_BLAME_NS:
-            return
         rank, came_ns = kernels.latest(base, self.world_size, noted_at)
         waited_ns = min(came_ns, now_ns) - since_ns
         if rank != self.rank and waited_ns > 0:
