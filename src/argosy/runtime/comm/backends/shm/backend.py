@@ -59,13 +59,15 @@ def _call(method: _Method[_P, _R]) -> _Method[_P, _R]:
     started.
     """
 
+    name = method.__name__.lstrip("_")  # what messages call it
+
     @functools.wraps(method)
     def call(self: ShmBackend, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         # announced before the check: close() sets the error first and then looks who is inside
         self._steps.inside.append(None)
         try:
             if self._steps.error is not None:
-                raise self._steps.refusal(method.__name__.lstrip("_"))
+                raise self._steps.refusal(name)
             return method(self, *args, **kwargs)
         except ArgosyError:
             raise
@@ -77,6 +79,7 @@ def _call(method: _Method[_P, _R]) -> _Method[_P, _R]:
         finally:
             self._steps.inside.pop()
 
+    call.__name__ = name
     return call  # type: ignore[return-value]  # functools.wraps names the first argument
 
 
