@@ -43,14 +43,16 @@ def is_in_backward() -> bool:
 
 class GradHome:
     """A place for the gradient that ``sink`` accumulates, to be filled at most once per
-    backward.
+    backward. ``is_urgent`` asks ops to compute it before their other gradients: it has a long way
+    to go.
     """
 
-    __slots__ = ("_sink", "is_open", "view")
+    __slots__ = ("_sink", "is_open", "is_urgent", "view")
 
-    def __init__(self, view: torch.Tensor, sink: Any) -> None:
+    def __init__(self, view: torch.Tensor, sink: Any, is_urgent: bool = False) -> None:
         self.view = view
         self.is_open = False
+        self.is_urgent = is_urgent
         self._sink = sink
 
     def __reduce__(self) -> Any:

@@ -12,6 +12,7 @@ from torch import Tensor
 from argosy.foundation import torch_private as private
 from argosy.foundation.errors import OutOfRange, RankError, UsageError
 from argosy.foundation.gradients import home_of, product
+from argosy.foundation.weight_first import weight_first
 from argosy.ops import composition
 from argosy.ops.math import promotion
 from argosy.ops.math.elementwise import add, matmul
@@ -31,10 +32,12 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if x.ndim == 2 and bias is not None:
         # its size first: of small programs every call counts
         is_large = x.shape[0] * weight.numel() >= _MANY
-        if torch.is_grad_enabled() and (
-            home_of(weight) is not None or (is_large and _by_onednn(x, weight, bias))
-        ):
-            return _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+        if torch.is_grad_enabled():
+            home = home_of(weight)
+            if home is not None and home.is_urgent and x.requires_grad:
+                return weight_first(x, weight, bias, _affine, _gradient_of_x, _gradient_of_weight)
+            if home is not None or (is_large and _by_onednn(x, weight, bias)):
+                return _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
         return torch.addmm(bias, x, weight)
     product = torch.matmul(x, weight)
     return product if bias is None else product + bias
@@ -68,14 +71,23 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(x, weight)
-        return torch.addmm(bias, x, weight)
+        return _affine(x, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
         grad_x = _gradient_of_x(grad, x, weight) if ctx.needs_input_grad[0] else None
-        grad_weight = product(weight, x.t(), grad) if ctx.needs_input_grad[1] else None
+        grad_weight = _gradient_of_weight(grad, x, weight) if ctx.needs_input_grad[1] else None
         return grad_x, grad_weight, grad.sum(0) if ctx.needs_input_grad[2] else None
+
+
+def _affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    assert bias is not None
+    return torch.addmm(bias, x, weight)
+
+
+def _gradient_of_weight(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+    return product(weight, x.t(), grad)
 
 
 def _gradient_of_x(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor:

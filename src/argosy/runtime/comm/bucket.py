@@ -5,6 +5,7 @@ work can go on in between.
 from __future__ import annotations
 
 import abc
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -37,6 +38,13 @@ class Bucket(abc.ABC):
     def finish(self) -> None:
         """Wait until ``tensor`` holds the mean over all ranks."""
 
+    def finish_all(self, buckets: Sequence[Bucket]) -> None:
+        """``finish`` each of ``buckets``, which are this one and others of its class, in their
+        order, the same on every rank.
+        """
+        for bucket in buckets:
+            bucket.finish()
+
     def gathered(self) -> Sequence[torch.Tensor] | None:
         """In place of ``finish``: wait until all ranks have published and return their tensors, as
         they are; None where ranks cannot read each other's memory.
@@ -49,3 +57,12 @@ class Bucket(abc.ABC):
 
     @abc.abstractmethod
     def close(self) -> None: ...
+
+
+def finish_all(buckets: Sequence[Bucket]) -> None:
+    """``finish`` each of ``buckets`` in their order; neighbours of one kind together, which costs
+    hosts one agreement.
+    """
+    for _, group in itertools.groupby(buckets, type):
+        members = list(group)
+        members[0].finish_all(members)

@@ -98,19 +98,30 @@ def add_levels(
 
 @numba.njit(nogil=True, cache=True)
 def sampled(
-    grad: Any, u: Any, v: Any, momentum: float, use_nesterov: bool, start: int, stride: int
+    grad: Any,
+    u: Any,
+    v: Any,
+    momentum: float,
+    use_nesterov: bool,
+    run: int,
+    start: int,
+    stride: int,
 ) -> Any:
-    """What ``accumulate`` will make of every ``stride``-th entry of ``v``, as absolute values."""
+    """What ``accumulate`` will make of the entries in every ``stride``-th run of ``run``
+    neighbours, from run ``start`` on, as absolute values. Jumps cost more than what lies there.
+    """
     m = v.dtype.type(momentum)
-    found = np.empty((v.size - start + stride - 1) // stride, v.dtype)
-    for k in range(found.size):
-        i = start + k * stride
-        g = grad[i]
-        if use_nesterov:
-            found[k] = abs(v[i] + m * (u[i] + g) + g)
-        else:
-            found[k] = abs(v[i] + (m * u[i] + g))
-    return found
+    found = np.empty(v.size // stride + run, v.dtype)
+    count = 0
+    for first in range(start * run, v.size, stride * run):
+        for i in range(first, min(first + run, v.size)):
+            g = grad[i]
+            if use_nesterov:
+                found[count] = abs(v[i] + m * (u[i] + g) + g)
+            else:
+                found[count] = abs(v[i] + (m * u[i] + g))
+            count += 1
+    return found[:count]
 
 
 @numba.njit(nogil=True, cache=True)

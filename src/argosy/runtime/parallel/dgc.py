@@ -37,6 +37,7 @@ from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.averages import combine_gradients
 
 _SAMPLE = 1 << 16  # entries that give the threshold: 66 of them are above it where 0.1 % are sent
+_RUN = 128  # of them that lie side by side
 _BLOCK = 256  # entries that are looked through together
 _WIDE = (torch.float32, torch.float64)
 _MIN_NUMEL = 16384  # Paddle's: below it positions and bookkeeping cost more than they save
@@ -188,15 +189,15 @@ def picked_by_threshold(
     ``v``: positions and values. ``grad`` is left as zeros.
 
     In one pass, by a threshold that a sample of the entries gives: all of them, if they are few,
-    else every n-th, other ones at each step. Then about as many are taken as asked for, at most
-    half as many again; the rest of what is returned has the value 0.
+    else every n-th run of neighbours, other ones at each step. Then about as many are taken as
+    asked for, at most half as many again; the rest of what is returned has the value 0.
     """
     from argosy.runtime.parallel import compression_kernels as kernels  # loads numba
 
     g, speed, total = (t.view(-1).numpy() for t in (grad, u, v))
     count = max(1, round(total.size * keep))
     stride = -(-total.size // _SAMPLE) | 1 if total.size > _SAMPLE else 1
-    found = kernels.sampled(g, speed, total, momentum, use_nesterov, step % stride, stride)
+    found = kernels.sampled(g, speed, total, momentum, use_nesterov, _RUN, step % stride, stride)
     order = min(max(1, round(found.size * keep)), found.size)
     threshold = np.partition(found, found.size - order)[found.size - order : found.size - order + 1]
     room = count if stride == 1 else min(total.size, count + count // 2)

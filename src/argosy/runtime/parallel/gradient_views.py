@@ -39,10 +39,10 @@ class GradientView:
     bucket: GradientBucket
     place: torch.Tensor
 
-    def __init__(self, index: int, param: torch.Tensor, sink: Any) -> None:
+    def __init__(self, index: int, param: torch.Tensor, sink: Any, is_urgent: bool) -> None:
         self.index = index
         self.is_large = param.nbytes >= LARGE_BYTES
-        self.home = gradients.GradHome(param, sink)
+        self.home = gradients.GradHome(param, sink, is_urgent)
 
     def move_to(self, bucket: GradientBucket, place: torch.Tensor) -> None:
         self.bucket = bucket

@@ -17,6 +17,7 @@ import torch
 
 from argosy.foundation import gradients
 from argosy.foundation import torch_private as private
+from argosy.foundation.weight_first import weight_first
 
 
 class _LinearAtHome(torch.autograd.Function):
@@ -30,19 +31,32 @@ class _LinearAtHome(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         x, weight = ctx.saved_tensors
-        flat = grad.reshape(-1, grad.shape[-1])
-        grad_x = (flat @ weight).view(x.shape) if ctx.needs_input_grad[0] else None
-        grad_weight = None
-        if ctx.needs_input_grad[1]:
-            grad_weight = gradients.product(weight, flat.t(), x.reshape(-1, x.shape[-1]))
-        return grad_x, grad_weight, flat.sum(0) if ctx.needs_input_grad[2] else None
+        wants_x, wants_weight, wants_bias = ctx.needs_input_grad
+        return (
+            _gradient_of_x(grad, x, weight) if wants_x else None,
+            _gradient_of_weight(grad, x, weight) if wants_weight else None,
+            _rows(grad).sum(0) if wants_bias else None,
+        )
+
+
+def _gradient_of_x(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return (_rows(grad) @ weight).view(x.shape)
+
+
+def _gradient_of_weight(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return gradients.product(weight, _rows(grad).t(), _rows(x))
+
+
+def _rows(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.reshape(-1, tensor.shape[-1])
 
 
 def _forward(layer: torch.nn.Linear, x: torch.Tensor) -> torch.Tensor:
     weight = layer.weight
+    home = gradients.home_of(weight)
     if (
-        weight.requires_grad
-        and gradients.home_of(weight) is not None
+        home is not None
+        and weight.requires_grad
         and torch.is_grad_enabled()
         and x.dtype is weight.dtype
         and x.layout is torch.strided
@@ -50,6 +64,9 @@ def _forward(layer: torch.nn.Linear, x: torch.Tensor) -> torch.Tensor:
         and not torch.is_autocast_enabled(x.device.type)
         and not private.is_transformed()
     ):
+        if home.is_urgent and x.requires_grad:
+            linear = torch.nn.functional.linear
+            return weight_first(x, weight, layer.bias, linear, _gradient_of_x, _gradient_of_weight)
         return _LinearAtHome.apply(x, weight, layer.bias)  # type: ignore[no-untyped-call]
     return torch.nn.functional.linear(x, weight, layer.bias)
 

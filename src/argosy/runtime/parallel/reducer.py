@@ -26,7 +26,7 @@ import torch
 from argosy.foundation import gradients
 from argosy.foundation import torch_private as private
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.runtime.comm.bucket import Bucket
+from argosy.runtime.comm.bucket import Bucket, finish_all
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.compression import BucketMaker, plain_bucket
@@ -85,11 +85,12 @@ class Reducer(Rounds):
         self._buckets: list[GradientBucket] = []
         lines = [agreement.describe(n, p) for n, p in zip(names, params, strict=True)]
         group.run(agreement.check_same, lines, group.transport)
+        is_urgent = group.transport.kind == "hierarchical"  # what goes to hosts leaves at once
         for i, param in enumerate(self._params):
             if i in self._is_fresh_by_sparse:
                 self._rows[i] = RowAverage(param, group.transport, is_lasting=True)
             else:
-                view = self._views[i] = GradientView(i, param, self._sinks[i])
+                view = self._views[i] = GradientView(i, param, self._sinks[i], is_urgent)
                 if view.is_large:
                     gradients.attach(param, view.home)
         self._build(list(reversed(self._views)))
@@ -242,8 +243,7 @@ class Reducer(Rounds):
             while self._next < len(self._buckets):
                 self._send_next()
             unused: set[int] = set()
-            for bucket in self._buckets:
-                self._group.run(bucket.bucket.finish)
+            self._group.run(finish_all, [bucket.bucket for bucket in self._buckets])
             for bucket in self._buckets:
                 unused |= bucket.take_averages()
             for index, rows in self._rows.items():

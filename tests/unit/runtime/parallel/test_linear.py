@@ -30,9 +30,11 @@ class _Net(torch.nn.Module):
         return self.wide(hidden)
 
 
-@pytest.fixture
-def wrap():
-    group = Group(id=0, name="alone", ranks=[0], global_rank=0, transport=LoopbackBackend())
+@pytest.fixture(params=["loopback", "hierarchical"])
+def wrap(request):
+    transport = LoopbackBackend()
+    transport.kind = request.param  # between hosts gradients of weights come first
+    group = Group(id=0, name="alone", ranks=[0], global_rank=0, transport=transport)
     made = []
 
     def wrapped(module):

@@ -412,20 +412,20 @@ class HierarchicalBackend(Backend):
             self._freight.drop(place)
 
     @_call
-    def finish_bucket(self, bucket: Bucket, place: int, is_sent: bool) -> None:
-        """Turn the mean over this host into the mean over all; ``place`` says which bucket of the
-        group it is.
-        """
+    def finish_buckets(self, buckets: Sequence[_HierarchicalBucket]) -> None:
+        """Turn the means over this host into the means over all."""
         self._open("average of gradients")
-        count, dtype = bucket.tensor.numel(), bucket.tensor.dtype
-        self._tell([fingerprint.fields_of(self._number, "bucket", dtype, count, place)])
-        bucket.finish()
-        if self._freight is not None:
-            if not is_sent:
-                self._freight.start(place)
-            self._confirm()
-            self._freight.wait(place, self._activity)
-        self._local.broadcast(bucket.tensor, 0)
+        # of all together: what is in each its message says for itself
+        count, first = sum(bucket.tensor.numel() for bucket in buckets), buckets[0]
+        row = fingerprint.fields_of(self._number, "bucket", first.tensor.dtype, count, first.place)
+        self._tell([row])
+        for bucket in buckets:
+            bucket.finish_here()
+        self._confirm()
+        for bucket in buckets:
+            if self._freight is not None:
+                self._freight.wait(bucket.place, self._activity)
+            self._local.broadcast(bucket.tensor, 0)
 
     # -- collectives over all ranks
     # -----------------------------------------------------------------------------
@@ -514,12 +514,13 @@ def _agreed(
 
 class _HierarchicalBucket(Bucket):
     """A bucket in the memory of this host: the mean over the host is made there, and sent to the
-    other hosts as soon as it is seen, while other work goes on.
+    other hosts as soon as it is seen, while other work goes on. ``place`` is its number in the
+    group.
     """
 
     def __init__(self, owner: HierarchicalBackend, local: Bucket, place: int) -> None:
         self._owner = owner
-        self._place = place
+        self.place = place
         self._bucket = local
         self._is_sent = False
         self.tensor = local.tensor
@@ -531,15 +532,28 @@ class _HierarchicalBucket(Bucket):
     def progress(self) -> bool:
         is_done = self._bucket.progress()
         if not self._is_sent and self._owner.has_host_mean(self._bucket):
-            self._owner.send_bucket(self._place)
-            self._is_sent = True
+            self._send()
         return is_done and self._is_sent
 
+    def _send(self) -> None:
+        self._owner.send_bucket(self.place)
+        self._is_sent = True
+
+    def finish_here(self) -> None:
+        """Wait for the mean over this host, and have it sent."""
+        self._bucket.finish()
+        if not self._is_sent:
+            self._send()
+        self._is_sent = False
+
     def finish(self) -> None:
-        is_sent, self._is_sent = self._is_sent, False
-        self._owner.finish_bucket(self._bucket, self._place, is_sent)
+        self._owner.finish_buckets([self])
+
+    def finish_all(self, buckets: Sequence[Bucket]) -> None:
+        members = [bucket for bucket in buckets if isinstance(bucket, _HierarchicalBucket)]
+        self._owner.finish_buckets(members)
 
     def close(self) -> None:
         self.tensor = torch.empty(0)
-        self._owner.drop_bucket(self._place)
+        self._owner.drop_bucket(self.place)
         self._bucket.close()
