@@ -36,25 +36,27 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             home = home_of(weight)
             if home is not None and home.is_urgent and x.requires_grad:
                 return weight_first(x, weight, bias, _affine, _gradient_of_x, _gradient_of_weight)
-            if home is not None or (is_large and _by_onednn(x, weight, bias)):
+            if home is not None or (is_large and _suits_onednn(x, weight, bias)):
                 return _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+        elif is_large:
+            return _affine(x, weight, bias)
         return torch.addmm(bias, x, weight)
     product = torch.matmul(x, weight)
     return product if bias is None else product + bias
 
 
-# From so many products on oneDNN is the faster of torch's two libraries at the gradient of x; below
-# it its calls cost more. Measured on one core of a Zen 4: a tenth for most shapes, 1.3 to 1.9 times
-# where a row of x is no multiple of a cache line.
+# From so many products on oneDNN is the faster of torch's two libraries at a product whose inner
+# axis is the last of the left side; below it its calls cost more. Measured on one core of a Zen 4:
+# a tenth for most shapes, 1.3 to 1.9 times where a row is no multiple of a cache line.
 _MANY = 1 << 24
 
 
-def _by_onednn(x: Tensor, weight: Tensor, bias: Tensor) -> bool:
-    """Whether the gradient of ``x`` is worth a library of its own."""
+def _suits_onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    """Whether a product is worth a library of its own."""
     return (
-        x.requires_grad
-        and x.device.type == "cpu"
-        and x.dtype == weight.dtype == bias.dtype == torch.float32
+        x.device.type == "cpu"
+        and x.dtype == weight.dtype == torch.float32
+        and (bias is None or bias.dtype == torch.float32)
         and x.shape[0] * weight.numel() >= _MANY
         and private.onednn_linear is not None
         and not torch.compiler.is_compiling()
@@ -64,8 +66,7 @@ def _by_onednn(x: Tensor, weight: Tensor, bias: Tensor) -> bool:
 
 class _Linear(torch.autograd.Function):
     """``addmm`` whose weight gradient is written where a reducer wants it, if that place is free,
-    one pass over memory less; and whose gradient of ``x`` is computed by oneDNN where that is
-    faster.
+    one pass over memory less; the other products are made by oneDNN where that is faster.
     """
 
     @staticmethod
@@ -83,18 +84,24 @@ class _Linear(torch.autograd.Function):
 
 def _affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     assert bias is not None
+    if private.onednn_linear is not None and _suits_onednn(x, weight, bias):
+        return private.onednn_linear(x, weight.t(), bias, "none", [], "")
     return torch.addmm(bias, x, weight)
-
-
-def _gradient_of_weight(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor:
-    return product(weight, x.t(), grad)
 
 
 def _gradient_of_x(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor:
     # with create_graph the product must be differentiable
-    if private.onednn_linear is None or torch.is_grad_enabled() or not _by_onednn(x, weight, grad):
+    if (
+        private.onednn_linear is None
+        or torch.is_grad_enabled()
+        or not _suits_onednn(grad, weight, None)
+    ):
         return grad @ weight.t()
     return private.onednn_linear(grad, weight, None, "none", [], "")
+
+
+def _gradient_of_weight(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+    return product(weight, x.t(), grad)
 
 
 bmm = define("bmm", torch.bmm, ("x", "y"))

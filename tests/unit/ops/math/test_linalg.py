@@ -27,10 +27,27 @@ def test_the_gradients_of_a_large_linear_map_are_those_of_torch(monkeypatch, is_
     if is_transposed:
         grad = grad.t().contiguous().t()
     ours = gradients(linalg.linear.fn, inputs, grad)
-    assert len(calls) == 1
+    assert len(calls) == 2  # the value and the gradient of x
     theirs = gradients(lambda x, weight, bias: torch.addmm(bias, x, weight), inputs, grad)
     for found, expected in zip(ours, theirs, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("has_gradients", [False, True])
+@pytest.mark.parametrize("form", ["plain", "transposed", "every other", "expanded"])
+def test_the_value_of_a_large_linear_map_is_that_of_torch(form, has_gradients):
+    (x, weight, bias), _ = inputs_of(1024, 430, 64)
+    x = {
+        "plain": x,
+        "transposed": x.t().contiguous().t(),
+        "every other": torch.stack([x, x], 2)[:, :, 1],
+        "expanded": x[:1].expand(x.shape),
+    }[form]
+    with torch.set_grad_enabled(has_gradients):
+        found = linalg.linear.fn(x, weight, bias)
+    assert found.requires_grad == has_gradients
+    assert found.is_contiguous()
+    torch.testing.assert_close(found, torch.addmm(bias, x, weight), rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(8, 4, 3), (1024, 429, 64)])
