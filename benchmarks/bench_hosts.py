@@ -16,8 +16,6 @@ import itertools
 import json
 import os
 import statistics
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +23,7 @@ from typing import Any
 
 import torch
 
+import between_hosts
 import paddle
 import paddle.distributed as dist
 import paddle.distributed.fleet as fleet
@@ -42,12 +41,13 @@ WAYS: dict[str, tuple[dict[str, Any], float | None]] = {
     "fp16": ({"fp16_allreduce": True}, 1.8),
     "int8": ({"int8_allreduce": True}, 3.3),
     "dgc": ({"dgc": True}, 5.0),
-    "powersgd": ({"powersgd": True}, None),
+    "powersgd": ({"powersgd": True, "powersgd_configs": {"begin_step": 0}}, None),
     "localsgd": ({"localsgd": True, "localsgd_configs": {"k_steps": 4}}, None),
     "diloco": ({"diloco": True}, None),
 }
 HOOKS = ("DDP fp16", "DDP PowerSGD")
 REPEATS = {ALONE: 50, "diloco": 50, "localsgd": 4}  # steps in a block; others have two
+BYTES = {"synchronous": 4.0, "fp16": 2.0, "int8": 1.0 + 4 / 256}  # of an element on the wire
 LEAST_OF_ALONE = 0.95  # of the speed without synchronisation, that DiLoCo is to have
 
 
@@ -141,41 +141,16 @@ def worker(names: list[str], rounds: int, address: str) -> None:
     seconds = measure(steps_of(names), rounds)
     torch.distributed.destroy_process_group()
     if dist.get_rank() == 0:
-        Path("seconds.json").write_text(json.dumps(seconds))
+        Path(between_hosts.RESULT).write_text(json.dumps(seconds))
 
 
-def measured_between_hosts(names: list[str], rounds: int, rate: str) -> dict[str, list[float]]:
-    """What ``worker`` finds on two hosts."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-    from support.hosts import ADDRESSES, cable_of, held_to, joined_hosts, launchers_on
-
-    here = str(Path(__file__).resolve().parent)
-    work = ["--worker", "--rounds", str(rounds), "--only", *names]
-    with tempfile.TemporaryDirectory() as place, joined_hosts(2) as hosts:
-        held_to(rate, hosts)
-        lines = []
-        for number, host in enumerate(hosts):
-            cable = f"GLOO_SOCKET_IFNAME={cable_of(host)}"
-            lines.append(
-                ["--nnodes", "2", "--master", f"{ADDRESSES[0]}:29400", "--rank", str(number),
-                 "--nproc_per_node", "1", "--log_dir", f"log{number}",
-                 __file__, *work, "--address", ADDRESSES[0], "--variable", cable]
-            )  # fmt: skip
-        os.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
-        with launchers_on(hosts, Path(place), lines) as launchers:
-            outputs = [launcher.communicate()[0] for launcher in launchers]
-        found = Path(place) / "seconds.json"
-        if not found.exists():
-            raise SystemExit("\n".join(outputs))
-        taken: dict[str, list[float]] = json.loads(found.read_text())
-        return taken
-
-
-def wire_s(rate: str) -> float:
-    """What the gradients of the model take on the wire alone, both ways at once."""
+def wire_s(rate: str, num_bytes: float = 4.0) -> float:
+    """What the gradients of the model take on the wire alone, both ways at once, with so many
+    bytes for each element.
+    """
     units = {"gbit": 1e9, "mbit": 1e6}
     number = sum(a * b + b for a, b in itertools.pairwise(SIZES))
-    return number * 32 / (float(rate[:-4]) * units[rate[-4:]])
+    return number * 8 * num_bytes / (float(rate[:-4]) * units[rate[-4:]])
 
 
 def report(seconds: dict[str, list[float]], rate: str) -> Figures:
@@ -199,6 +174,15 @@ def report(seconds: dict[str, list[float]], rate: str) -> Figures:
             most=MOST_OVER_LIMIT if is_judged else None,
             beside=f"the larger of computing and sending takes {limit * 1e3:.0f} ms",
         )
+    forward_s = statistics.median(seconds[ALONE]) / 3  # backward takes twice as long
+    for name in (name for name in BYTES if name in seconds):
+        limit = forward_s + wire_s(rate, BYTES[name])
+        figures.add(
+            f"step between two hosts, {rate}, {name}",
+            statistics.median(seconds[name]) / limit,
+            "of forward and then the wire",
+            beside=f"{limit * 1e3:.0f} ms: no gradient is there before",
+        )
     if "diloco" in seconds:
         figures.add(
             f"step between two hosts, {rate}, diloco",
@@ -216,14 +200,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--address", default="", help=argparse.SUPPRESS)
-    parser.add_argument("--variable", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--cable", default="", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
-        name, _, value = args.variable.partition("=")
-        os.environ[name] = value
+        os.environ["GLOO_SOCKET_IFNAME"] = args.cable
         worker(args.only, args.rounds, args.address)
         return
-    report(measured_between_hosts(args.only, args.rounds, args.rate), args.rate).exit()
+    work = ["--worker", "--rounds", str(args.rounds), "--only", *args.only]
+    report(between_hosts.run(__file__, work, args.rate), args.rate).exit()
 
 
 if __name__ == "__main__":

@@ -31,8 +31,8 @@ KEPT = HERE / "figures.json"
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 # in the order of the page
 NAMES = (
-    "collectives", "torch_backend", "data_parallel", "torch_modules", "hosts", "fleet", "ps",
-    "account", "startup", "eager", "static", "jit", "inference",
+    "collectives", "torch_backend", "data_parallel", "torch_modules", "hosts", "losses",
+    "fleet", "ps", "account", "startup", "eager", "static", "jit", "inference",
 )  # fmt: skip
 TAKE_PADDLE = frozenset({"ps", "startup", "eager", "static"})
 

@@ -332,7 +332,7 @@ TABLES: dict[str, tuple[Field, ...]] = {
     ),
     "PowerSGDConfig": (
         Field("rank", INT, 4, "columns of the factors", NUMBERS),
-        Field("begin_step", INT, 0, "first step that approximates", NUMBERS),
+        Field("begin_step", INT, 100, "first step that approximates", NUMBERS),
     ),
     "DiLoCoConfig": (
         Field("k_steps", INT, 50, "steps between common steps of a part of the model", NUMBERS),
