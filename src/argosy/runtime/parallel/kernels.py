@@ -75,6 +75,46 @@ def add_by_id(ids: Any, addresses: Any, scale: float, out_ids: Any, out_rows: An
 
 
 @numba.njit(nogil=True, cache=True)
+def merge_by_id(
+    ids: Any, bounds: Any, addresses: Any, scale: float, out_ids: Any, out_rows: Any
+) -> int:
+    """As ``add_by_id``, of parts that are sorted, each id once in a part: part p is
+    ``ids[bounds[p] : bounds[p + 1]]``, and its rows lie one behind the other from ``addresses[p]``
+    on. Sums are in the order of the parts. Returns how many ids were written.
+    """
+    factor = out_rows.dtype.type(scale)
+    width = out_rows.shape[1]
+    step = width * out_rows.itemsize
+    num_parts = addresses.shape[0]
+    cursors = bounds[:-1].copy()
+    count = 0
+    while True:
+        least = np.iinfo(np.int64).max
+        for p in range(num_parts):
+            if cursors[p] < bounds[p + 1]:
+                least = min(least, ids[cursors[p]])
+        if least == np.iinfo(np.int64).max:
+            return count
+        out_ids[count] = least
+        target = out_rows[count]
+        is_first = True
+        for p in range(num_parts):
+            at = cursors[p]
+            if at == bounds[p + 1] or ids[at] != least:
+                continue
+            row = elements_at(addresses[p] + (at - bounds[p]) * step, width, out_rows)
+            if is_first:
+                for k in range(width):
+                    target[k] = row[k] * factor
+            else:
+                for k in range(width):
+                    target[k] += row[k] * factor
+            is_first = False
+            cursors[p] = at + 1
+        count += 1
+
+
+@numba.njit(nogil=True, cache=True)
 def copy_all(targets: Any, sources: Any, num_bytes: Any, like: Any) -> None:
     """Copy ``num_bytes[i]`` bytes from ``sources[i]`` to ``targets[i]``, both addresses, for each
     i. ``like`` is any array of bytes.

@@ -27,6 +27,7 @@ Rows = tuple[torch.Tensor, torch.Tensor]  # ids, and for each a row: [n] and [n,
 
 _NONE, _ROWS, _DENSE = 0, 1, 2
 _HEADER_BYTES = 24
+_FEW_PARTS = 8  # that are merged by looking at each one's next id; more are sorted
 _COMPILED = (torch.float32, torch.float64)  # dtypes that the loops of ``kernels.py`` add
 
 
@@ -66,10 +67,7 @@ class RowAverage:
             self._transport.all_reduce(dense, ReduceOp.AVG)
             param.grad = dense
             return
-        total = _Sums(parts, param.shape[0], 1.0 / self._transport.world_size)
-        ids = parts[0][0].new_empty(total.count)
-        rows = parts[0][1].new_empty(total.count, self._width)
-        total.write(ids, rows)
+        ids, rows = _merged(parts, param.shape[0], 1.0 / self._transport.world_size)
         param.grad = torch.sparse_coo_tensor(
             ids[None],
             rows.view(-1, *param.shape[1:]),
@@ -193,7 +191,7 @@ class _Sums:
         like = parts[0][1]
         self._parts = parts  # the rows are read in ``write``
         self._scale = scale
-        self._is_compiled = like.device.type == "cpu" and like.dtype in _COMPILED
+        self._is_compiled = _is_compiled(like)
         if self._is_compiled:
             step = like.shape[1] * like.itemsize
             self._ids = np.concatenate([ids.numpy() for ids, _ in parts])
@@ -219,6 +217,31 @@ class _Sums:
         else:
             ids.copy_(self._total.indices()[0])
             rows.copy_(self._total.values() * self._scale)
+
+
+def _merged(parts: Sequence[Rows], num_ids: int, scale: float) -> Rows:
+    """The sums over ``parts``, in each of which ids ascend, times ``scale``."""
+    ids, rows = parts[0]
+    most = sum(len(ids) for ids, _ in parts)
+    out = ids.new_empty(most), rows.new_empty(most, rows.shape[1])
+    if _is_compiled(rows) and len(parts) <= _FEW_PARTS:
+        bounds = np.cumsum([0, *(len(ids) for ids, _ in parts)])
+        count = _kernels().merge_by_id(
+            np.concatenate([ids.numpy() for ids, _ in parts]),
+            bounds,
+            np.array([rows.data_ptr() for _, rows in parts]),
+            scale,
+            *(t.numpy() for t in out),
+        )
+    else:
+        total = _Sums(parts, num_ids, scale)
+        count = total.count
+        total.write(out[0][:count], out[1][:count])
+    return out[0][:count], out[1][:count]
+
+
+def _is_compiled(rows: torch.Tensor) -> bool:
+    return rows.device.type == "cpu" and rows.dtype in _COMPILED
 
 
 def _kernels() -> Any:

@@ -28,6 +28,24 @@ def test_nothing_is_sorted_too():
     assert kernels.sort_by_id(none, none.copy(), none.copy(), none.copy(), 5) == 0
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sizes", [[0], [5, 0, 7], [30, 40], [20, 20, 20, 1, 40]])
+def test_sorted_parts_are_merged(sizes, dtype):
+    draw = np.random.RandomState(0)
+    parts = [np.sort(draw.permutation(50)[:size]) for size in sizes]
+    rows = [draw.randint(-8, 9, (size, 3)).astype(dtype) for size in sizes]
+    wanted = np.zeros((50, 3), dtype)
+    for ids, values in zip(parts, rows, strict=True):
+        wanted[ids] += values
+    out_ids, out_rows = np.empty(sum(sizes), np.int64), np.empty((sum(sizes), 3), dtype)
+    addresses = np.array([values.ctypes.data for values in rows])
+    bounds = np.cumsum([0, *sizes])
+    count = kernels.merge_by_id(np.concatenate(parts), bounds, addresses, 0.5, out_ids, out_rows)
+    present = np.unique(np.concatenate(parts))
+    assert out_ids[:count].tolist() == present.tolist()
+    assert out_rows[:count].tolist() == (0.5 * wanted[present]).tolist()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_rows_of_one_id_are_added(dtype):
     torch.manual_seed(0)
