@@ -59,7 +59,7 @@ class Bucket(abc.ABC):
     def close(self) -> None: ...
 
 
-def finish_all(buckets: Sequence[Bucket]) -> None:
+def finish_buckets(buckets: Sequence[Bucket]) -> None:
     """``finish`` each of ``buckets`` in their order; neighbours of one kind together, which costs
     hosts one agreement.
     """

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import torch
 
 from argosy.runtime.comm.backend import Backend, ReduceOp
-from argosy.runtime.comm.bucket import Bucket, finish_all
+from argosy.runtime.comm.bucket import Bucket, finish_buckets
 from argosy.runtime.comm.codec import Codec
 from argosy.runtime.comm.group import Group
 
@@ -150,7 +150,7 @@ class _CountingBucket(Bucket):
         self._inner.finish()
 
     def finish_all(self, buckets: Sequence[Bucket]) -> None:
-        finish_all([bucket._inner for bucket in buckets if isinstance(bucket, _CountingBucket)])
+        finish_buckets([bucket._inner for bucket in buckets if isinstance(bucket, _CountingBucket)])
 
     def gathered(self) -> Sequence[torch.Tensor] | None:
         return self._inner.gathered()

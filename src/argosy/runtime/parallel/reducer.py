@@ -26,7 +26,7 @@ import torch
 from argosy.foundation import gradients
 from argosy.foundation import torch_private as private
 from argosy.foundation.errors import NotSupported, UsageError
-from argosy.runtime.comm.bucket import Bucket, finish_all
+from argosy.runtime.comm.bucket import Bucket, finish_buckets
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
 from argosy.runtime.parallel.compression import BucketMaker, plain_bucket
@@ -243,7 +243,7 @@ class Reducer(Rounds):
             while self._next < len(self._buckets):
                 self._send_next()
             unused: set[int] = set()
-            self._group.run(finish_all, [bucket.bucket for bucket in self._buckets])
+            self._group.run(finish_buckets, [bucket.bucket for bucket in self._buckets])
             for bucket in self._buckets:
                 unused |= bucket.take_averages()
             for index, rows in self._rows.items():
