@@ -18,7 +18,6 @@ from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.meeting import Meeting
 from argosy.runtime.comm.rendezvous import SERVED, connect
 from argosy.runtime.comm.session import Session, StoreEnded
-from argosy.runtime.observe import reporter
 from argosy.runtime.parallel.totals import total
 from argosy.tensor.engine import Tensor, wrap
 
@@ -81,7 +80,6 @@ register(
 )
 register("parallel environment", job, attributes=("parallel_env",))
 atexit.register(job.close)
-reporter.attach()  # before the script does anything that could hang
 
 
 def default_group(call: str) -> Group:
