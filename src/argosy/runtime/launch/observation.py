@@ -23,6 +23,7 @@ from argosy.runtime.observe import panel, parts, report, run_folder, tracing
 from argosy.runtime.observe.card import masked
 from argosy.runtime.observe.jobs import started_at
 from argosy.runtime.observe.run_folder import RunFolder, new_run
+from argosy.runtime.observe.scalars import RunWithScalars
 from argosy.runtime.observe.summary import Pace
 from argosy.runtime.observe.watch import Watch
 
@@ -43,11 +44,14 @@ class Observation:
         self._wants_page = spec.serves_page
         if spec.serves_page and spec.log_dir is None:
             raise ConfigError("launch: --page shows what is kept in the log folder: give --log_dir")
+        if spec.writes_scalars and spec.log_dir is None:
+            raise ConfigError("launch: --tensorboard writes into the log folder: give --log_dir")
         self._facts = facts(spec)
         self.folder: RunFolder | None = None
         self._variables: dict[str, str] = {}
         if spec.log_dir is not None:
-            self.folder = RunFolder(new_run(Path(spec.log_dir)), self._facts)
+            kind = RunWithScalars if spec.writes_scalars else RunFolder
+            self.folder = kind(new_run(Path(spec.log_dir)), self._facts)
             self._variables[tracing.RUN_VARIABLE] = str(self.folder.path.absolute())
         self._labels: dict[str, None] = {}  # of all rounds, in order
         self._traces = self._trace_folder()
