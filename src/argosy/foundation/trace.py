@@ -8,14 +8,17 @@ them.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from argosy.foundation import process_state
+from argosy.foundation.clock import Offset
+from argosy.foundation.errors import ArgosyError
 
 LIMIT = 1 << 17  # events of one recording: some 50 MB at most
 PUBLISHED, REDUCED = "publish", "reduce"  # categories of the two ends of a bucket's arrows
@@ -68,6 +71,8 @@ class Trace:
         self.recordings: tuple[Recording, ...] = ()
         self.name_by_thread: dict[int, str] = {}
         self._began_ns_by_mark: dict[int, int] = {}  # of waits of the account under way
+        self._compare: Callable[[], Offset | None] | None = None
+        self._offset: Offset | None = None  # as it was last measured
 
     def start(self, limit: int = LIMIT) -> Recording:
         """Record from now on, until ``stop``."""
@@ -80,6 +85,25 @@ class Trace:
         self.recordings = tuple(each for each in self.recordings if each is not recording)
         if not self.recordings:
             self._began_ns_by_mark.clear()
+
+    def join_job(self, compare: Callable[[], Offset | None]) -> None:
+        """This process is in a job, whose clock lies to ours as ``compare`` finds out; None if that
+        cannot be known.
+        """
+        self._compare, self._offset = compare, None
+        self.offset()
+
+    def leave_job(self) -> None:
+        """The job ends; what its clock was is known on."""
+        self.offset()
+        self._compare = None
+
+    def offset(self) -> Offset | None:
+        """How the clock of the job lies to ours; only asked for while somebody records."""
+        if self._compare is not None and self.recordings:
+            with contextlib.suppress(ArgosyError):  # whoever has it may have gone
+                self._offset = self._compare()
+        return self._offset
 
     def add(
         self,

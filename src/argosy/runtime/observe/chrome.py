@@ -40,7 +40,8 @@ _ALL_ARROWS = 8  # up to so many ranks from each to each; beyond, from the last 
 @dataclass(frozen=True, kw_only=True)
 class Process:
     """Who has recorded. ``clock`` names the clock of its times, which processes of a host share;
-    ``offset_us`` is what it is behind that of the job, unknown if None, within ``error_us``.
+    ``offset_us`` is what it is behind that of the job, unknown if None, within ``error_us``;
+    ``moved_us`` what of that is in the times of the events already.
     """
 
     label: str
@@ -50,6 +51,7 @@ class Process:
     num_lost: int = 0
     offset_us: float | None = None
     error_us: float = 0.0
+    moved_us: float = 0.0
 
     @property
     def pid(self) -> int:
@@ -87,7 +89,7 @@ def join(traces: Sequence[Trace], missing: Sequence[str] = ()) -> Trace:
     for trace in traces:
         events += trace["traceEvents"]
         processes += trace["otherData"]["processes"]
-    return _whole(_on_one_clock(events, processes), processes, missing)
+    return _whole(*_on_one_clock(events, processes), missing)
 
 
 def _whole(
@@ -185,17 +187,22 @@ def _clocks(processes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _on_one_clock(
-    events: Iterable[dict[str, Any]], processes: Sequence[Mapping[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    """Events of several hosts, moved by what is known of their clocks."""
-    clocks = {each["clock"]: each["offset_us"] for each in _clocks(processes)}
-    offsets = {
-        Process(**process).pid: clocks[process["clock"]] if len(clocks) > 1 else 0.0
+    events: Sequence[dict[str, Any]], processes: Sequence[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Events and processes of several hosts, moved by what is known of their clocks."""
+    offsets = {each["clock"]: each["offset_us"] for each in _clocks(processes)}
+    if len(offsets) == 1:
+        return list(events), list(processes)
+    more = {
+        Process(**process).pid: offsets[process["clock"]] - process["moved_us"]
         for process in processes
     }
-    for event in events:
-        offset = offsets.get(event["pid"], 0.0)
-        yield {**event, "ts": round(event["ts"] + offset, 3)} if offset and "ts" in event else event
+    moved = [{**process, "moved_us": offsets[process["clock"]]} for process in processes]
+    return [_moved(event, more.get(event["pid"], 0.0)) for event in events], moved
+
+
+def _moved(event: dict[str, Any], by_us: float) -> dict[str, Any]:
+    return {**event, "ts": round(event["ts"] + by_us, 3)} if by_us and "ts" in event else event
 
 
 # -- files

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from argosy.foundation import env
+from argosy.foundation import clock, env
 from argosy.foundation.trace import Recording, trace
 from argosy.runtime.observe import chrome
 from argosy.runtime.observe.ring import Request
@@ -52,8 +52,9 @@ def record_no_more() -> None:
 def write(folder: Path, recording: Recording) -> None:
     """End a recording, and write it, unless it was dropped."""
     if recording in trace.recordings:
+        process = this_process(recording)
         trace.stop(recording)
-        found = chrome.of_process(this_process(recording), recording.events, trace.name_by_thread)
+        found = chrome.of_process(process, recording.events, trace.name_by_thread)
         chrome.write(folder / part_name(label(), os.getpid()), found)
 
 
@@ -64,12 +65,15 @@ def part_name(of_label: str, pid: int) -> str:
 
 def this_process(recording: Recording) -> chrome.Process:
     """Who this process is in a trace."""
+    offset = trace.offset()
     return chrome.Process(
         label=label(),
         os_pid=os.getpid(),
         host=platform.node(),
-        clock=clock(),
+        clock=clock.identity(),
         num_lost=recording.num_lost,
+        offset_us=None if offset is None else offset.ahead_ns / 1e3,
+        error_us=0.0 if offset is None else offset.error_ns / 1e3,
     )
 
 
@@ -79,17 +83,6 @@ def label() -> str:
         return f"server {env.integer('PADDLE_PSERVER_ID', 0)}"
     role = "worker" if env.get("PADDLE_PSERVERS_IP_PORT_LIST") else "rank"
     return f"{role} {env.rank()}"
-
-
-def clock() -> str:
-    """What names the monotonic clock of this process: the start of the machine, and the namespace
-    of times.
-    """
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    try:
-        return f"{boot} {os.readlink('/proc/self/ns/time')}"
-    except OSError:  # a kernel without them
-        return boot
 
 
 def parts_folder(run: Path, number: int) -> Path:
