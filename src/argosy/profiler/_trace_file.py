@@ -20,7 +20,6 @@ from argosy.runtime.observe.tracing import this_process
 # tracks of the engine stand beside those of the threads that they are: its clock is another one,
 # and spans that nearly touch would seem to overlap
 _ENGINE_TRACKS = 10_000_000
-_DEVICES, _MOST_DEVICES = 2_000_000, 1000
 _TIMES = 20
 
 
@@ -64,7 +63,7 @@ def _engine_events(
         is_own = pid == os.getpid()
         if is_own and event["name"] in ("process_name", "process_labels", "process_sort_index"):
             continue
-        number = process.pid if is_own else _DEVICES + process.pid * _MOST_DEVICES + pid
+        number = process.pid if is_own else chrome.device(process, pid)
         moved = {**event, "pid": number, "tid": thread + _ENGINE_TRACKS if is_own else thread}
         if event["ph"] == "M":
             moved.pop("ts", None)

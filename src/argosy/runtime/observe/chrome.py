@@ -31,9 +31,11 @@ from argosy.foundation.trace import KEY, PUBLISHED, REDUCED, STEPS, Event
 Trace = dict[str, Any]
 
 SERVERS = 1_000_000
+DEVICES, MOST_DEVICES = 2_000_000, 1000  # the devices of each process have numbers of their own
 VERSION = 1
 _MOST_BYTES = 1 << 29
 _ARROW = "bucket"
+_INSIDE_US = 0.001  # an arrow that leads to the end of a span would lead past it
 _ALL_ARROWS = 8  # up to so many ranks from each to each; beyond, from the last that published
 
 
@@ -152,13 +154,14 @@ def _arrows(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for source in published:
             for target in ends[REDUCED].get(key, ()):
                 number += 1
-                yield _arrow_end("s", number, source)
-                yield {**_arrow_end("f", number, target), "bp": "e"}
+                # before anybody can have reduced it, after all have published it
+                ended = round(target["ts"] + max(0.0, target["dur"] - _INSIDE_US), 3)
+                yield _arrow_end("s", number, source, source["ts"])
+                yield {**_arrow_end("f", number, target, ended), "bp": "e"}
 
 
-def _arrow_end(phase: str, number: int, span: dict[str, Any]) -> dict[str, Any]:
-    """At the beginning of the span: a reduction begins after all have begun to publish."""
-    where = {name: span[name] for name in ("pid", "tid", "ts")}
+def _arrow_end(phase: str, number: int, span: dict[str, Any], at_us: float) -> dict[str, Any]:
+    where = {"pid": span["pid"], "tid": span["tid"], "ts": at_us}
     return {"ph": phase, "id": number, "name": "gradients", "cat": _ARROW, **where}
 
 
@@ -198,7 +201,16 @@ def _on_one_clock(
         for process in processes
     }
     moved = [{**process, "moved_us": offsets[process["clock"]]} for process in processes]
-    return [_moved(event, more.get(event["pid"], 0.0)) for event in events], moved
+    return [_moved(event, more.get(_owner(event["pid"]), 0.0)) for event in events], moved
+
+
+def device(process: Process, number: int) -> int:
+    """The pid of a device of a process."""
+    return DEVICES + process.pid * MOST_DEVICES + number
+
+
+def _owner(pid: int) -> int:
+    return pid if pid < DEVICES else (pid - DEVICES) // MOST_DEVICES
 
 
 def _moved(event: dict[str, Any], by_us: float) -> dict[str, Any]:
