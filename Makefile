@@ -53,8 +53,8 @@ torch_backend: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target .torch_suite expecttest
 	PYTHONPATH=.torch_suite $(BIN)/python tests/torch_backend/run.py --world-size $(WORLDS) --only '$(ONLY)'
 
-# Slurm and its like, from Debian and PyPI, in folders and namespaces of their own; SUITES names
-# some, KEEP is a folder for what was installed
+# Slurm and its like, Prometheus and its like, from Debian and PyPI, in folders and namespaces of
+# their own; SUITES names some, KEEP is a folder for what was installed
 SUITES ?=
 KEEP ?=
 clusters: $(INSTALLED)
