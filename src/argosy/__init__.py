@@ -100,3 +100,11 @@ if _defer.runs(__name__):
     framework.mode.switch.promise(lambda: _defer.load_body(static.__name__))
 
     _paths.extend(_alias.target())
+
+    # before the script does anything that could hang
+    from argosy.foundation import env as _env
+
+    if _env.select(("ARGOSY_ACCOUNT", "ARGOSY_TRACE")):
+        from argosy.runtime.observe import reporter as _reporter
+
+        _reporter.attach()

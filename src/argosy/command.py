@@ -50,6 +50,11 @@ SUBCOMMANDS = {
         "show where every process of a running job is, with the stacks of all threads",
         "argosy dump log",
     ),
+    "trace": Subcommand(
+        "argosy.jobs.trace",
+        "record the next steps of all processes of a running job, for Perfetto",
+        "argosy trace log --steps 10",
+    ),
     "report": Subcommand(
         "argosy.jobs.report",
         "write the report of a run whose launcher was killed, or that still runs",

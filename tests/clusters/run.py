@@ -1,4 +1,5 @@
-"""``make clusters``: jobs on real schedulers and under other launchers, and a table of what held.
+"""``make clusters``: jobs on real schedulers, under other launchers, and beside the programs that
+show what they leave; and a table of what held.
 
 ``python tests/clusters/run.py [SUITE...] [--keep FOLDER] [options of pytest]``. What a suite needs
 comes from Debian and PyPI into a folder that is removed in the end, or kept with ``--keep`` for the
@@ -49,6 +50,9 @@ SUITES = (
         pypi=("accelerate>=1.10,<2", "lightning-fabric>=2.6,<3", "psutil"),
     ),
     Suite("ray", ("test_ray.py",), pypi=("ray[train]>=2.60,<3", "psutil")),
+    Suite("prometheus", ("test_prometheus.py",), debian=("prometheus",)),
+    Suite("tensorboard", ("test_tensorboard.py",), pypi=("tensorboard>=2.16", "numpy<2.4")),
+    Suite("visualdl", ("test_visualdl.py",), pypi=("visualdl>=2.5", "numpy<2.4", "setuptools<81")),
 )
 
 

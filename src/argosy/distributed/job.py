@@ -13,12 +13,12 @@ from argosy.foundation import env
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import ConfigError
 from argosy.foundation.process_state import register
+from argosy.foundation.trace import trace
 from argosy.nn import SyncBatchNorm
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.meeting import Meeting
 from argosy.runtime.comm.rendezvous import SERVED, connect
 from argosy.runtime.comm.session import Session, StoreEnded
-from argosy.runtime.observe import reporter
 from argosy.runtime.parallel.totals import total
 from argosy.tensor.engine import Tensor, wrap
 
@@ -57,6 +57,7 @@ class Job:
         """Make ``session`` the process's, for SyncBatchNorm and the trainers of programs too."""
         self.session, self.promised = session, None
         self.world = world = self.groups[0] = session.world
+        trace.join_job(session.clock_offset)
 
         def reduce_moments(moments: Tensor) -> Tensor:
             return wrap(total(moments.raw, world))
@@ -72,6 +73,7 @@ class Job:
         SyncBatchNorm.reduce_moments = None
         trainers.uninstall()
         if session is not None:
+            trace.leave_job()
             session.close()
 
 
@@ -81,7 +83,6 @@ register(
 )
 register("parallel environment", job, attributes=("parallel_env",))
 atexit.register(job.close)
-reporter.attach()  # before the script does anything that could hang
 
 
 def default_group(call: str) -> Group:

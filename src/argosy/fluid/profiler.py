@@ -13,6 +13,7 @@ import torch
 
 from argosy.foundation.errors import UsageError
 from argosy.foundation.process_state import register
+from argosy.profiler.profiler_statistic import Measured
 
 _STATES = ("CPU", "GPU", "All")
 _OPTIONS = ("Default", "OpDetail", "AllOpDetail")
@@ -47,34 +48,34 @@ class _Session:
     """The one profile that can run at a time."""
 
     def __init__(self) -> None:
-        self._engine: Any = None
+        self._measured: Measured | None = None
         self._state = ""
 
     def start(self, state: str) -> None:
-        if self._engine is not None:
+        if self._measured is not None:
             return  # as in 1.x, the profile that runs goes on
         kinds = [torch.profiler.ProfilerActivity.CPU]
         if state != "CPU" and torch.cuda.is_available():
             kinds.append(torch.profiler.ProfilerActivity.CUDA)
-        self._engine, self._state = torch.profiler.profile(activities=kinds), state
-        self._engine.start()
+        self._measured = Measured(torch.profiler.profile(activities=kinds))
+        self._state = state
 
-    def stop(self) -> tuple[str, Any] | None:
+    def stop(self) -> tuple[str, Measured] | None:
         """The state and the stopped profile; None if none runs."""
-        engine, self._engine = self._engine, None
-        if engine is None:
+        measured, self._measured = self._measured, None
+        if measured is None:
             return None
-        engine.stop()
-        return self._state, engine
+        measured.stop()
+        return self._state, measured
 
     def reset(self) -> None:
-        if self._engine is not None:
+        if self._measured is not None:
             self.stop()
             self.start(self._state)
 
 
 _session = _Session()
-register("profiler", _session, attributes=("_engine",), reset=_session.stop)
+register("profiler", _session, attributes=("_measured",), reset=_session.stop)
 
 
 def start_profiler(state: str, tracer_option: str = "Default") -> None:
@@ -94,8 +95,8 @@ def start_profiler(state: str, tracer_option: str = "Default") -> None:
 
 
 def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profile") -> None:
-    """End the measurement, print a table of the ops and write a trace for chrome://tracing to
-    ``profile_path``.
+    """End the measurement, print a table of the ops and write a trace for Perfetto and
+    chrome://tracing to ``profile_path``.
 
     ``sorted_key``: None, 'calls', 'total', 'max', 'min' or 'ave'.
     """
@@ -108,10 +109,10 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profi
     stopped = _session.stop()
     if stopped is None:
         return
-    state, engine = stopped
+    state, measured = stopped
     if profile_path:
-        engine.export_chrome_trace(profile_path)
-    print(_report(state, key, _events(engine)))
+        measured.save(profile_path)
+    print(_report(state, key, _events(measured)))
 
 
 def reset_profiler() -> None:
@@ -156,10 +157,10 @@ def cuda_profiler(
         engine.stop()
 
 
-def _events(engine: Any) -> list[_Event]:
+def _events(measured: Measured) -> list[_Event]:
     """Calls by name, in the order in which the names first came."""
     times: dict[str, list[float]] = {}
-    for event in engine.events():
+    for event in measured.get_data():
         times.setdefault(event.name, []).append(event.cpu_time_total / 1000.0)
     return [
         _Event(name, len(each), sum(each), min(each), max(each)) for name, each in times.items()

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from argosy.foundation import process_state
+from argosy.foundation.trace import STEPS, trace
 
 COMMUNICATION, WAITING, DATA, PULL, PUSH, CHECKPOINT = KINDS = range(6)
 NAMES = ("communication", "waiting", "data", "pull", "push", "checkpoint")
@@ -55,6 +56,11 @@ class Listener(Protocol):
 
     def end_wait(self) -> None: ...
 
+    def look(self) -> None:
+        """See whether something is asked of this process; who has no steps calls it now and
+        then.
+        """
+
 
 class Account:
     """The step under way. A wait is ``mark = enter()``, then ``leave(kind, mark)``; one inside
@@ -79,16 +85,22 @@ class Account:
     def restart(self) -> None:
         """Begin the first step now: what was before, imports for instance, is no step."""
         listener, self.listener = self.listener, None
-        self._number = 0
+        self._number = -1  # what ends now is no step
         self.end_step()
-        self.listener, self._number = listener, 0
+        self.listener = listener
 
     def enter(self) -> int:
         """Begin a wait of this thread."""
-        return time.perf_counter_ns() - self.named_ns
+        now_ns = time.perf_counter_ns()
+        mark = now_ns - self.named_ns
+        if trace.recordings:
+            trace.enter(mark, now_ns)
+        return mark
 
     def leave(self, kind: int, mark: int) -> None:
         """End the wait that ``mark`` began; ``kind`` is what for."""
+        if trace.recordings:
+            trace.leave(mark, NAMES[kind])
         if threading.get_ident() == self.thread:
             # now - named is the clock without what was named meanwhile, by waits inside this one
             own_ns = time.perf_counter_ns() - self.named_ns - mark
@@ -132,6 +144,8 @@ class Account:
         now_ns = time.perf_counter_ns()
         self.thread = threading.get_ident()
         self._number += 1
+        if trace.recordings and self._number:
+            self._trace_step(now_ns)
         if self.listener is not None:
             waited = self._waited_ns
             self.listener.add(
@@ -150,6 +164,13 @@ class Account:
         self.spent_ns = [0] * len(KINDS)
         self._waited_ns = {}
         self.loss, self.told = math.nan, UNTOLD
+
+    def _trace_step(self, now_ns: int) -> None:
+        about: dict[str, float] = {} if math.isnan(self.loss) else {"loss": self.loss}
+        if self.told != UNTOLD:
+            about["script_step"] = self.told
+        name = f"step {self._number}"
+        trace.add(name, "step", self._began_ns, about, ended_ns=now_ns, track=STEPS)
 
 
 account = process_state.register("foundation.account", Account(), attributes=("listener",))

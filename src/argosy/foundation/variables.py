@@ -125,6 +125,11 @@ SECTIONS: dict[str, tuple[Variable, ...]] = {
         _row("ARGOSY_ACCOUNT ARGOSY_STACKS", "launcher", "",
             "memory and files that a process inherits from its launcher, by which it is seen: "
             "where the time of its steps goes, where its threads are"),
+        _row("ARGOSY_RUN", "launcher", "", "folder of the run, where a process leaves traces that "
+            "`argosy trace` has asked for"),
+        _row("ARGOSY_TRACE", "you", "",
+            "folder for traces: every process records from its start to its end, and the launcher "
+            "makes one file of them (docs/observe.md)"),
         _row("PADDLE_RUN_MODE", "you", "collective", "`collective`, `ps` or `rpc` (`--run_mode`)"),
         _row("PADDLE_MASTER_ENDPOINT", "you", "the launcher's store",
             "`host:port` at which rank 0 of `paddle.distributed.rpc` serves its store"),

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from argosy.foundation.errors import UsageError
+from argosy.foundation.trace import trace
+from argosy.profiler._trace_file import epoch_ns, save
 
 __all__ = ["Measured", "SortedKeys", "SummaryView", "summary_text"]
 
@@ -47,10 +49,14 @@ class SummaryView(enum.Enum):
 
 
 class Measured:
-    """A profile of the engine, which runs from its making to ``stop``."""
+    """A profile of the engine, with what this process records itself, from its making to
+    ``stop``.
+    """
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
+        self._ahead_ns = epoch_ns()
+        self._recording = trace.start()
         self.wall_s = -time.perf_counter()
         self.cpu_s = -time.process_time()
         engine.start()
@@ -58,12 +64,13 @@ class Measured:
     def stop(self) -> None:
         """End the profile."""
         self._engine.stop()
+        trace.stop(self._recording)
         self.wall_s += time.perf_counter()
         self.cpu_s += time.process_time()
 
     def save(self, path: str, format: str = "json") -> None:
-        """Write it for chrome://tracing."""
-        self._engine.export_chrome_trace(path)
+        """Write it for Perfetto and chrome://tracing, as ``argosy trace`` does."""
+        save(path, self._engine, self._recording, self._ahead_ns)
 
     def get_data(self) -> list[Any]:
         """The events, as PyTorch has them."""

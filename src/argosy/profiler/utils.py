@@ -6,6 +6,7 @@ import contextlib
 import enum
 import json
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.foundation.process_state import Held
+from argosy.foundation.trace import trace
 
 __all__ = [
     "RecordEvent",
@@ -23,6 +25,7 @@ __all__ = [
     "load_profiler_result",
 ]
 
+ANNOTATION = "annotation"  # the category of what a script has named, in traces
 running: Held[bool] = Held("a profiler runs", False)
 
 
@@ -47,8 +50,8 @@ class TracerEventType(enum.Enum):
 
 
 class RecordEvent(contextlib.ContextDecorator):
-    """A stretch of a script that profiles show as ``name``, as a block or between ``begin`` and
-    ``end``. It costs nothing while no Profiler runs.
+    """A stretch of a script that profiles and traces show as ``name``, as a block or between
+    ``begin`` and ``end``. It costs nothing while neither a Profiler nor ``argosy trace`` records.
 
     Example:
         >>> with paddle.profiler.RecordEvent("forward"):
@@ -61,6 +64,7 @@ class RecordEvent(contextlib.ContextDecorator):
         self.name = name
         self.event_type = event_type
         self.event: Any = None
+        self._began_ns = 0
 
     def __enter__(self) -> RecordEvent:
         self.begin()
@@ -71,6 +75,8 @@ class RecordEvent(contextlib.ContextDecorator):
 
     def begin(self) -> None:
         """Begin the stretch."""
+        if trace.recordings:
+            self._began_ns = time.perf_counter_ns()
         if running.value:
             self.event = torch.autograd.profiler.record_function(self.name, self.event_type.name)
             self.event.__enter__()
@@ -80,6 +86,9 @@ class RecordEvent(contextlib.ContextDecorator):
         event, self.event = self.event, None
         if event is not None:
             event.__exit__(None, None, None)
+        began_ns, self._began_ns = self._began_ns, 0
+        if began_ns and trace.recordings:
+            trace.add(self.name, ANNOTATION, began_ns)
 
 
 class TraceFile:

@@ -6,8 +6,10 @@ import pytest
 
 import paddle
 from argosy.foundation.errors import NotSupported
+from argosy.foundation.trace import trace
 from paddle import profiler
 from paddle.profiler import ProfilerState, SortedKeys, SummaryView
+from support.traces import checked, spans_of
 
 
 def _states(schedule, count):
@@ -150,3 +152,39 @@ def test_the_script_ends_after_its_marked_iterations():
             pass
     with pytest.raises(SystemExit), profiler.utils._nvprof_range(3, 1, 4):
         pass
+
+
+def test_a_profile_is_a_trace_with_the_steps_and_waits_of_this_process(tmp_path):
+    data = paddle.io.TensorDataset([paddle.ones([6, 4])])
+    layer = paddle.nn.Linear(4, 1)
+    optimizer = paddle.optimizer.SGD(0.1, parameters=layer.parameters())
+    with profiler.Profiler(on_trace_ready=lambda _: None) as measured:
+        for (batch,) in paddle.io.DataLoader(data, batch_size=2):
+            with profiler.RecordEvent("my forward"):
+                loss = layer(batch).sum()
+            loss.backward()
+            optimizer.step()
+            measured.step()
+    measured.export(str(tmp_path / "trace.json"))
+    found = checked(tmp_path / "trace.json")
+    assert len(spans_of(found, 0, "step")) == 3
+    assert [event["name"] for event in spans_of(found, 0, "wait")][:3] == ["data"] * 3
+    assert found["otherData"]["processes"][0]["label"] == "rank 0"
+    # the engine has another clock: each operation of an update lies in its step all the same
+    (*_, last) = spans_of(found, 0, "step")
+    forward = spans_of(found, 0, "user_annotation")
+    named = [event for event in forward if event["name"] == "my forward"]
+    assert len(named) == 3
+    assert last["ts"] - 50 <= named[-1]["ts"]
+    assert named[-1]["ts"] + named[-1]["dur"] <= last["ts"] + last["dur"] + 50
+
+
+def test_what_a_script_names_is_in_traces_too():
+    with profiler.RecordEvent("before"):
+        recording = trace.start()
+    try:
+        with profiler.RecordEvent("within"):
+            pass
+    finally:
+        trace.stop(recording)
+    assert [event.name for event in recording.events] == ["within"]

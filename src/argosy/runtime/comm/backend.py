@@ -12,10 +12,12 @@ import enum
 import functools
 import sys
 from collections.abc import Callable, Sequence
+from time import perf_counter_ns
 
 import torch
 
-from argosy.runtime.comm.bucket import Bucket
+from argosy.foundation.trace import PUBLISHED, REDUCED, trace
+from argosy.runtime.comm.bucket import Bucket, tell
 from argosy.runtime.comm.codec import Codec
 
 
@@ -52,11 +54,13 @@ class Backend(abc.ABC):
     """
 
     kind: str
+    name: str = ""  # of the group, in messages and traces
     rank: int
     world_size: int
     timeout_s: float = 1800.0
     # from which on a bucket is better sent than filled further
     most_bucket_bytes: int = sys.maxsize
+    num_plain_buckets: int = 0
 
     @abc.abstractmethod
     def all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> None:
@@ -143,15 +147,26 @@ class PlainBucket(Bucket):
     def __init__(self, owner: Backend, tensor: torch.Tensor) -> None:
         self._owner = owner
         self.tensor = tensor
+        owner.num_plain_buckets += 1
+        self._number = owner.num_plain_buckets - 1
+        self._round = 0
 
     def publish(self) -> None:
         """Nothing can start before ``finish``."""
+        self._round += 1
+        if trace.recordings:
+            began_ns, owner = perf_counter_ns(), self._owner.name
+            tell(PUBLISHED, owner, self._number, self._round, began_ns, self.tensor)
 
     def progress(self) -> bool:
         return True  # nothing can start before ``finish``
 
     def finish(self) -> None:
+        began_ns = perf_counter_ns() if trace.recordings else 0
         self._owner.all_reduce(self.tensor, ReduceOp.AVG)
+        if began_ns:
+            owner = self._owner.name
+            tell(REDUCED, owner, self._number, self._round, began_ns, self.tensor)
 
     def close(self) -> None:
         self.tensor = torch.empty(0)

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import abc
 import itertools
+import time
 from collections.abc import Sequence
 
 import torch
+
+from argosy.foundation.trace import KEY, trace
 
 
 class Bucket(abc.ABC):
@@ -17,6 +20,11 @@ class Bucket(abc.ABC):
     """
 
     tensor: torch.Tensor
+    what = "bucket"  # what it is called in traces
+
+    @property
+    def nbytes(self) -> int:
+        return self.tensor.nbytes
 
     @abc.abstractmethod
     def publish(self) -> None:
@@ -66,3 +74,15 @@ def finish_buckets(buckets: Sequence[Bucket]) -> None:
     for _, group in itertools.groupby(buckets, type):
         members = list(group)
         members[0].finish_all(members)
+
+
+def tell(
+    what: str, group: str, number: int, round: int, began_ns: int, tensor: torch.Tensor
+) -> None:
+    """Have it known that a bucket was published or reduced since ``began_ns``; group, number and
+    round are the same on every rank. Called only while somebody records.
+    """
+    about = {KEY: f"{group}/{number}/{round}", "bytes": tensor.nbytes}
+    # two readings of a clock may be equal, and an arrow needs something to begin at
+    ended_ns = max(time.perf_counter_ns(), began_ns + 1)
+    trace.add(f"{what} bucket {number}", what, began_ns, about, ended_ns=ended_ns)

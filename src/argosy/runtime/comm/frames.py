@@ -34,7 +34,7 @@ MAX_FIELDS = 1 << 17  # of one frame; each costs its receiver more than its byte
 CHALLENGE_BYTES = 32
 
 HELLO, PROOF, WELCOME, REFUSED, FULL = 1, 2, 3, 4, 5
-SET, GET, WAIT, ADD, CHECK, DELETE, COMPARE_SET, NUM_KEYS, APPEND = range(10, 19)
+SET, GET, WAIT, ADD, CHECK, DELETE, COMPARE_SET, NUM_KEYS, APPEND, CLOCK = range(10, 20)
 OK, TIMED_OUT, FAILED = 30, 31, 32
 
 _LENGTH = struct.Struct("!I")

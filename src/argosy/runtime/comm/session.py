@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 import torch.distributed as dist
 
+from argosy.foundation.clock import Offset, compare
 from argosy.foundation.errors import CollectiveMismatch, CommError, ConfigError, UsageError
 from argosy.runtime.comm import forks, hosts, member
 from argosy.runtime.comm.backend import Backend
@@ -116,6 +117,13 @@ class Session:
             self._leave()
             raise
         forks.register(self)
+
+    def clock_offset(self) -> Offset | None:
+        """How the clock of the process that serves the store lies to ours; None if the store cannot
+        tell.
+        """
+        ask = getattr(self._whole_store, "clock", None)
+        return None if ask is None else compare(ask)
 
     # -- joining
     # ----------------------------------------------------------------------------------------------

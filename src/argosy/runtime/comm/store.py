@@ -101,6 +101,13 @@ class StoreClient(dist.Store):  # type: ignore[name-defined,misc]
     def num_keys(self) -> int:
         return self._call(Frame(frames.NUM_KEYS)).number
 
+    def clock(self) -> tuple[int, str]:
+        """What the clock of the process that serves the store reads (see foundation/clock.py), and
+        whose it is.
+        """
+        reply = self._call(Frame(frames.CLOCK))
+        return reply.number, self._fields(reply, 1)[0].decode(errors="replace")
+
     def append(self, key: str, value: str | bytes) -> None:
         """Extend the value of ``key``, which starts empty."""
         self._call(Frame(frames.APPEND, 0, (_bytes(key), _bytes(value))))

@@ -18,7 +18,9 @@ import secrets
 import selectors
 import socket
 import threading
+import time
 
+from argosy.foundation import clock
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import Endpoint, endpoint_of
 from argosy.foundation.errors import CommError, UsageError
@@ -383,6 +385,10 @@ class StoreServer:
             peer.request, peer.request_until = frame, Deadline.after(frame.number / 1000)
             self._busy[peer.sock] = peer
             self._grant(peer)
+            return
+        if frame.code == frames.CLOCK:
+            reading = (clock.identity().encode(),)
+            self._reply(peer, Frame(frames.OK, time.perf_counter_ns(), reading))
             return
         before = len(self._held)
         try:

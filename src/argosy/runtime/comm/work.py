@@ -17,8 +17,12 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any, TypeVar
 
+import torch
+
 from argosy.foundation.account import COMMUNICATION, account
 from argosy.foundation.errors import CollectiveTimeout, CommError
+from argosy.foundation.trace import trace
+from argosy.runtime.comm.bucket import Bucket
 
 T = TypeVar("T")
 
@@ -102,6 +106,15 @@ def _name(call: Callable[..., Any]) -> str:
     return getattr(call, "__name__", "collective")
 
 
+def _trace(call: Callable[..., Any], args: tuple[Any, ...], group: str, began_ns: int) -> None:
+    """Have it known that a call of ``group`` has run."""
+    what = getattr(getattr(call, "__self__", None), "what", "")  # a bucket's name
+    tensors = [each for arg in args for each in (arg if isinstance(arg, list | tuple) else [arg])]
+    sizes = [each.nbytes for each in tensors if isinstance(each, torch.Tensor | Bucket)]
+    about = {"group": group, **({"bytes": sum(sizes)} if sizes else {})}
+    trace.add(f"{_name(call)} {what}".rstrip(), "collective", began_ns, about)
+
+
 def _raise(error: BaseException) -> None:
     raise error
 
@@ -136,11 +149,14 @@ class CommQueue:
     def run(self, call: Callable[..., T], *args: Any) -> T:
         """Run ``call(*args)`` after everything submitted before it and return its result."""
         if not self._queue and not self._closed and self._running.acquire(blocking=False):
-            mark = perf_counter_ns() - account.named_ns
+            began_ns = perf_counter_ns()
+            mark = began_ns - account.named_ns
             try:
                 return call(*args)
             finally:
                 self._running.release()
+                if trace.recordings:
+                    _trace(call, args, self.name, began_ns)
                 if threading.get_ident() == account.thread:  # account.leave, without its frame
                     own_ns = perf_counter_ns() - account.named_ns - mark
                     account.named_ns += own_ns
@@ -191,10 +207,13 @@ class CommQueue:
         """Run ``begin`` for the first in the queue, and leave the rest to the thread, through
         ``left``.
         """
+        began_ns = perf_counter_ns()
         try:
             rest = begin()
         except BaseException as caught:  # it belongs to whoever waits
             rest = functools.partial(_raise, caught)
+        if trace.recordings:
+            trace.add(f"begin {work.what}", "collective", began_ns, {"group": self.name})
         with self._changed:
             if rest is None and not self._is_taken:
                 self._queue.popleft()
@@ -220,12 +239,15 @@ class CommQueue:
         was done. Behind the others it would be waited for where it should run; so it comes next, on
         every rank, whether its work was done late or early.
         """
+        began_ns = perf_counter_ns()
         try:
             with self._running:
                 result = call(*args)
         except BaseException as caught:
             work.finish(None, caught)
         else:
+            if trace.recordings:
+                _trace(call, args, self.name, began_ns)
             work.finish(result)
 
     def _serve(self) -> None:
@@ -238,11 +260,14 @@ class CommQueue:
                 self._is_taken = True
             result, error = None, None
             with self._running:
+                began_ns = perf_counter_ns()
                 try:
                     result = call(*args)
                 # it belongs to whoever waits, KeyboardInterrupt included
                 except BaseException as caught:
                     error = caught
+            if trace.recordings:
+                _trace(call, args, self.name, began_ns)
             with self._changed:
                 self._queue.popleft()
                 self._is_taken = False

@@ -13,15 +13,17 @@ from typing import Any
 import torch
 
 from argosy._release import VERSION
+from argosy.foundation import env
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.launch.page_server import PageServer
 from argosy.runtime.launch.process_spec import Job
 from argosy.runtime.launch.spec import LaunchSpec
 from argosy.runtime.launch.terminal import Terminal
-from argosy.runtime.observe import panel, report, run_folder
+from argosy.runtime.observe import panel, parts, report, run_folder, tracing
 from argosy.runtime.observe.card import masked
 from argosy.runtime.observe.jobs import started_at
 from argosy.runtime.observe.run_folder import RunFolder, new_run
+from argosy.runtime.observe.scalars import RunWithScalars
 from argosy.runtime.observe.summary import Pace
 from argosy.runtime.observe.watch import Watch
 
@@ -42,19 +44,39 @@ class Observation:
         self._wants_page = spec.serves_page
         if spec.serves_page and spec.log_dir is None:
             raise ConfigError("launch: --page shows what is kept in the log folder: give --log_dir")
+        if spec.writes_scalars and spec.log_dir is None:
+            raise ConfigError("launch: --tensorboard writes into the log folder: give --log_dir")
         self._facts = facts(spec)
         self.folder: RunFolder | None = None
+        self._variables: dict[str, str] = {}
         if spec.log_dir is not None:
-            self.folder = RunFolder(new_run(Path(spec.log_dir)), self._facts)
+            kind = RunWithScalars if spec.writes_scalars else RunFolder
+            self.folder = kind(new_run(Path(spec.log_dir)), self._facts)
+            self._variables[tracing.RUN_VARIABLE] = str(self.folder.path.absolute())
+        self._labels: dict[str, None] = {}  # of all rounds, in order
+        self._traces = self._trace_folder()
+
+    def _trace_folder(self) -> Path | None:
+        """Where processes leave their traces until they are joined, if they are to record all."""
+        wanted = env.get(tracing.VARIABLE)
+        if not wanted:
+            return None
+        tracing.record_no_more()  # nor does this process record
+        folder = Path(wanted).absolute() / f"trace-{new_run(Path()).name}.parts"
+        self._variables[tracing.VARIABLE] = str(folder)
+        return folder
 
     def watch(self, job: Job) -> Watch:
         """Watch the processes of a job that is about to be started."""
+        labels = [process.member.label for process in job.processes]
+        self._labels |= dict.fromkeys(labels)
         return Watch(
-            [process.member.label for process in job.processes],
+            labels,
             self.terminal.print,
             self._show,
             folder=self.folder,
             about=self._facts,
+            more_variables=self._variables,
         )
 
     def _show(self, paces: Sequence[Pace], now_ns: int) -> None:
@@ -81,6 +103,10 @@ class Observation:
         """Keep what is left to be kept."""
         if self._page is not None:
             self._page.close()
+        if self._traces is not None and self._labels:
+            target = self._traces.with_suffix(".json")
+            missing = parts.join(self._traces, list(self._labels), target)
+            self.terminal.print(f"launch: trace: {parts.said(target, missing)}")
         if self.folder is not None and self.folder.is_made:
             self.folder.close()
             path = report.write(self.folder.path)

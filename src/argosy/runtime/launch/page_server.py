@@ -9,7 +9,7 @@ believe that it is the stranger's.
 
     /TOKEN/          the page
     /TOKEN/data      what it shows, as JSON
-    /TOKEN/metrics   the pace of each process, for Prometheus (OpenMetrics)
+    /TOKEN/metrics   the pace of each process, for Prometheus
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404, "text/plain", b"not found\n")
             return
         if name == "metrics":
-            text = metrics.openmetrics(here.paces())
-            self._answer(200, metrics.CONTENT_TYPE, text.encode())
+            kind, text = metrics.answer(here.paces(), self.headers.get("Accept", ""))
+            self._answer(200, kind, text.encode())
         elif name in ("", "data"):
             data = report.data_of(here.folder)
             if name:

@@ -82,6 +82,7 @@ class LaunchSpec:
     generation: Generation = Generation.V2_4
     shows_table: bool = True
     serves_page: bool = False
+    writes_scalars: bool = False  # for TensorBoard
     ps: PsSpec | None = None  # None: a collective job
     scheduling: Scheduling | None = None  # None: it is started here
 
@@ -166,6 +167,7 @@ def parse(
         with_gloo=values["with_gloo"],
         generation=generation,
         serves_page=values["page"],
+        writes_scalars=values["tensorboard"],
         shows_table=values["print_config"] and not _is_quiet(values["log_level"]),
         ps=ps,
         scheduling=asked,

@@ -13,7 +13,7 @@ from typing import Any
 
 from argosy.foundation.errors import UsageError
 from argosy.runtime.observe.accounts import SLOT_BYTES, readers_of
-from argosy.runtime.observe.ring import RingReader
+from argosy.runtime.observe.ring import Request, RingReader, ask
 from argosy.runtime.observe.run_folder import read_facts, runs_in
 
 
@@ -43,9 +43,19 @@ class FoundJob:
 
     def readers(self) -> list[RingReader]:
         """The rings of those processes."""
+        return readers_of(self._memory(mmap.ACCESS_READ), len(self.labels))
+
+    def ask(self, request: Request) -> None:
+        """Have those processes hear a request."""
+        memory = self._memory(mmap.ACCESS_WRITE)
+        for slot in range(len(self.labels)):
+            ask(memory[slot * SLOT_BYTES : (slot + 1) * SLOT_BYTES], request)
+
+    def _memory(self, access: int) -> memoryview:
         path = f"/proc/{self.pid}/fd/{int(self.facts['account_fd'])}"
+        mode = os.O_RDONLY if access == mmap.ACCESS_READ else os.O_RDWR
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            fd = os.open(path, mode | os.O_CLOEXEC)
         except OSError as error:
             raise UsageError(
                 f"the job of {self.folder} cannot be looked at: {error.strerror}"
@@ -54,10 +64,9 @@ class FoundJob:
             size = len(self.labels) * SLOT_BYTES
             if os.fstat(fd).st_size < size:
                 raise UsageError(f"{self.folder}: its launcher has another job's memory")
-            memory = memoryview(mmap.mmap(fd, size, access=mmap.ACCESS_READ))
+            return memoryview(mmap.mmap(fd, size, access=access))
         finally:
             os.close(fd)
-        return readers_of(memory, len(self.labels))
 
 
 def find(name: str) -> FoundJob:

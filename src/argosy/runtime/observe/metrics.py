@@ -1,34 +1,50 @@
-"""The pace of a job in the text format that Prometheus reads (OpenMetrics 1.0). Pure."""
+"""The pace of a job in the text formats that Prometheus reads: OpenMetrics 1.0, and the older one
+for those who do not ask for it. Pure.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from argosy.runtime.observe.summary import PARTS, Pace
 
-CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+_OPEN = "application/openmetrics-text"
 
 
-def openmetrics(paces: Sequence[Pace]) -> str:
-    """All processes at one instant."""
-    lines = ["# TYPE argosy_steps counter", "# HELP argosy_steps Steps since the process began."]
-    lines += [f"argosy_steps_total{_names(p)} {p.num_steps}" for p in paces]
-    lines += ["# TYPE argosy_steps_per_second gauge"]
-    lines += [f"argosy_steps_per_second{_names(p)} {p.steps_per_s:.6g}" for p in paces]
-    lines += [
-        "# TYPE argosy_time_share gauge",
-        "# HELP argosy_time_share Share of the last seconds by what they went into.",
-    ]
-    lines += [
-        f"argosy_time_share{_names(p, part=part)} {p.shares[part]:.6g}"
-        for p in paces
-        for part in PARTS
-        if p.shares
-    ]
-    lines += ["# TYPE argosy_loss gauge"]
-    lines += [f"argosy_loss{_names(p)} {p.loss:.9g}" for p in paces if not math.isnan(p.loss)]
-    return "\n".join([*lines, "# EOF", ""])
+def answer(paces: Sequence[Pace], accept: str) -> tuple[str, str]:
+    """The type of the text, and the text, for a request with this header ``Accept``."""
+    if _OPEN in accept:
+        return f"{_OPEN}; version=1.0.0; charset=utf-8", _text(paces, "") + "# EOF\n"
+    return "text/plain; version=0.0.4; charset=utf-8", _text(paces, "_total")
+
+
+def _text(paces: Sequence[Pace], counter: str) -> str:
+    """All processes at one instant. ``counter`` ends the names of counters where they are
+    described: the older format calls them as their values are called.
+    """
+    families: list[tuple[str, str, str, Iterator[tuple[str, str, float]]]] = [
+        (f"argosy_steps{counter}", "counter", "Steps since the process began.",
+            (("argosy_steps_total", _names(p), p.num_steps) for p in paces)),
+        ("argosy_steps_per_second", "gauge", "Steps per second, over the last seconds.",
+            (("argosy_steps_per_second", _names(p), p.steps_per_s) for p in paces)),
+        ("argosy_time_share", "gauge", "Share of the last seconds by what they went into.",
+            (("argosy_time_share", _names(p, part=part), p.shares[part])
+            for p in paces for part in PARTS if p.shares)),
+        ("argosy_loss", "gauge", "What the script has told of its last step.",
+            (("argosy_loss", _names(p), p.loss) for p in paces if not math.isnan(p.loss))),
+    ]  # fmt: skip
+    lines = []
+    for name, kind, about, values in families:
+        lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+        lines += [f"{sample}{names} {_number(value)}" for sample, names, value in values]
+    return "\n".join(lines) + "\n"
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.9g}" if math.isfinite(value) else "+Inf" if value > 0 else "-Inf"
 
 
 def _names(pace: Pace, **more: str) -> str:

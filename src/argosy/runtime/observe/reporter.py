@@ -1,32 +1,40 @@
-"""This process's end of what its launcher sees of it: steps, long waits, stacks."""
+"""This process's end of what its launcher sees of it: steps, long waits, stacks, traces."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from argosy.foundation import env
 from argosy.foundation.account import account
-from argosy.runtime.observe import accounts, stacks
+from argosy.foundation.trace import trace
+from argosy.runtime.observe import accounts, stacks, tracing
 from argosy.runtime.observe.ring import RingWriter
 
 
 def attach() -> None:
-    """Report to the launcher, if one has started this process and wants to know. Called once."""
+    """Report to the launcher, if one has started this process and wants to know, and record, if
+    the environment says so. Called once.
+    """
     value = env.get(accounts.VARIABLE)
     memory = accounts.own_slot(value) if value else None
-    if memory is None:
+    tracing.record_all()
+    if memory is None and not trace.recordings:
         return
-    stacks.answer(env.get(stacks.VARIABLE))
     account.restart()
-    account.listener = RingWriter(
-        memory,
-        os.getpid(),
-        env.integer("PADDLE_TRAINER_ID", 0),
-        env.integer("PADDLE_TRAINERS_NUM", 1),
-    )
+    if memory is not None:
+        stacks.answer(env.get(stacks.VARIABLE))
+        run = env.get(tracing.RUN_VARIABLE)
+        account.listener = RingWriter(
+            memory,
+            os.getpid(),
+            env.integer("PADDLE_TRAINER_ID", 0),
+            env.integer("PADDLE_TRAINERS_NUM", 1),
+            tracing.Tracer(Path(run)).answer if run else None,
+        )
     register_optimizer_step_post_hook(_on_torch_step)
     os.register_at_fork(after_in_child=_detach)
 
@@ -38,4 +46,5 @@ def _on_torch_step(*_: Any) -> None:
 def _detach() -> None:
     """In a process that is forked from this one: a worker of a data loader has no steps."""
     account.listener = None
+    tracing.record_no_more()
     stacks.forget()

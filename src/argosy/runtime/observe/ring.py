@@ -9,19 +9,23 @@
     32      waits so far; odd while one is under way, so ``place`` is true
     40      when that wait began (monotonic clock, ns)
     48      length of ``place`` in bytes
-    56      place: where the writer waits and for whom, in words (456 bytes)
+    56      what is asked of the writer: how many steps it is to trace (see ``Request``)
+    64      place: where the writer waits and for whom, in words (448 bytes)
     512     step n lies at 512 + (n % CAPACITY) * STEP_BYTES:
             number, began_ns, wall_ns, six times of its parts, latest rank, loss, told
 
-One process writes, any may read. A reader takes a step only if its number is the expected one
-before and after the copy; what was overwritten meanwhile is counted as lost.
+One process writes, any may read; what is asked is written by who asks. A reader takes a step only
+if its number is the expected one before and after the copy; what was overwritten meanwhile is
+counted as lost.
 """
 
 from __future__ import annotations
 
 import struct
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +39,7 @@ RING_BYTES = _HEADER + CAPACITY * _STEP.size
 _WORD = struct.Struct("<q")
 _WHO = struct.Struct("<3q")
 _WAIT = struct.Struct("<2q")
-_COUNT, _WAITS, _SINCE, _PLACE = 24, 32, 40, 56
+_COUNT, _WAITS, _SINCE, _REQUEST, _PLACE = 24, 32, 40, 56, 64
 _PLACE_BYTES = _HEADER - _PLACE
 
 # what readers get: the fields of a step, times in nanoseconds
@@ -53,11 +57,36 @@ class LongWait:
     place: str
 
 
-class RingWriter:
-    """The end of the process that trains, on ``memory`` of RING_BYTES."""
+class Request(NamedTuple):
+    """The request of that number: to trace the next ``num_steps``, or 0, to trace no more."""
 
-    def __init__(self, memory: memoryview, pid: int, rank: int, world_size: int) -> None:
+    number: int
+    num_steps: int
+
+
+Answer = Callable[[Request, bool], bool]
+
+
+class RingWriter:
+    """The end of the process that trains, on ``memory`` of RING_BYTES.
+
+    ``answer`` is called with a request when a step has ended (True) and when somebody looks
+    (False), until it says that it has done what was asked.
+    """
+
+    def __init__(
+        self,
+        memory: memoryview,
+        pid: int,
+        rank: int,
+        world_size: int,
+        answer: Answer | None = None,
+    ) -> None:
         self._memory = memory
+        self._answer = answer
+        self._answering = threading.Lock()  # a server looks in many threads
+        # of the last one; what was asked of a process that was here before is not for this one
+        self._answered = int(_WORD.unpack_from(memory, _REQUEST)[0])
         _WORD.pack_into(memory, _COUNT, 0)
         self._num_waits = 0
         _WORD.pack_into(memory, _WAITS, 0)
@@ -70,6 +99,19 @@ class RingWriter:
         at = _HEADER + number % CAPACITY * _STEP.size
         _STEP.pack_into(memory, at, number, began_ns, wall_ns, *spent_ns, latest, loss, told)
         _WORD.pack_into(memory, _COUNT, number)
+        if _WORD.unpack_from(memory, _REQUEST)[0] != self._answered:
+            self._hear(is_step=True)
+
+    def look(self) -> None:
+        if _WORD.unpack_from(self._memory, _REQUEST)[0] != self._answered:
+            self._hear(is_step=False)
+
+    def _hear(self, is_step: bool) -> None:
+        with self._answering:
+            word = int(_WORD.unpack_from(self._memory, _REQUEST)[0])
+            request = Request(word >> 32, word & 0xFFFFFFFF)
+            if self._answer is None or self._answer(request, is_step):
+                self._answered = word
 
     def begin_wait(self, since_ns: int, place: str) -> None:
         """This process has been waiting for some time at ``place``; ``end_wait`` follows."""
@@ -82,6 +124,13 @@ class RingWriter:
 
     def end_wait(self) -> None:
         _WORD.pack_into(self._memory, _WAITS, self._num_waits)
+
+
+def ask(memory: memoryview, request: Request) -> None:
+    """Have the writer of a ring hear a request, which has a number that none before had, or that of
+    the last one to end it.
+    """
+    _WORD.pack_into(memory, _REQUEST, request.number << 32 | request.num_steps)
 
 
 class RingReader:

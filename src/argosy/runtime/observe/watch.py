@@ -25,7 +25,7 @@ class Watch:
     """The processes called ``labels``. ``show`` is given their paces now and then, ``say`` prints.
 
     ``about`` is what cards tell of the job. Steps and cards are kept in ``folder``, the run's,
-    which is somebody else's to close; None keeps nothing.
+    which is somebody else's to close; None keeps nothing. ``more_variables`` are for every process.
     """
 
     def __init__(
@@ -36,10 +36,12 @@ class Watch:
         *,
         folder: RunFolder | None = None,
         about: Mapping[str, Any] | None = None,
+        more_variables: Mapping[str, str] | None = None,
     ) -> None:
         self._labels = tuple(labels)
         self._say, self._show = say, show
         self._about = dict(about or {})
+        self._more_variables = dict(more_variables or {})
         self._accounts = accounts.Accounts(labels)
         self._stacks = stacks.Stacks(labels)
         self._next_s = 0.0
@@ -55,6 +57,7 @@ class Watch:
         return {
             accounts.VARIABLE: self._accounts.variable(label),
             stacks.VARIABLE: self._stacks.variable(label),
+            **self._more_variables,
         }
 
     def inherits(self, label: str) -> tuple[int, ...]:

@@ -41,7 +41,8 @@ def test_who_knows_the_address_sees_the_job(served):
     assert headers["X-Frame-Options"] == "DENY"
     code, text, _ = ask(served, served.path + "data")
     assert (code, json.loads(text)["is_running"]) == (200, True)
-    code, text, headers = ask(served, served.path + "metrics")
+    wanted = {"Accept": "application/openmetrics-text"}
+    code, text, headers = ask(served, served.path + "metrics", **wanted)
     assert 'argosy_steps_total{process="rank 0"} 3' in text
     assert headers["Content-Type"].startswith("application/openmetrics-text")
     own = {"Origin": f"http://{served.netloc}"}

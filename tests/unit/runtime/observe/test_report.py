@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import numpy as np
@@ -10,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from argosy.foundation.errors import CheckpointError
-from argosy.runtime.observe import report
-from argosy.runtime.observe.metrics import openmetrics
+from argosy.runtime.observe import metrics, report
 from argosy.runtime.observe.panel import cells, line
 from argosy.runtime.observe.ring import STEPS
 from argosy.runtime.observe.run_folder import RunFolder, finish, is_unfinished, read_facts, read_raw
@@ -114,8 +114,20 @@ def test_a_job_in_a_line_and_for_prometheus():
     assert line(paces, 0) == (
         "step 100, 4.5 steps/s, loss 0.25; each process spends 20% of the time waiting for data"
     )
-    text = openmetrics(paces)
+    kind, text = metrics.answer(paces, "application/openmetrics-text;version=1.0.0,*/*;q=0.1")
+    assert kind.startswith("application/openmetrics-text; version=1.0.0")
+    assert "# TYPE argosy_steps counter\n" in text
     assert 'argosy_steps_total{process="rank \\"0\\""} 7\n' in text
     assert 'argosy_time_share{process="rank \\"0\\"",part="data"} 0.2\n' in text
     assert 'argosy_loss{process="rank 1"}' not in text
     assert text.endswith("# EOF\n")
+
+
+def test_the_older_format_is_for_who_does_not_ask():
+    paces = [Pace(label="rank 0", rank=0, num_steps=12_345_678_901, loss=math.inf)]
+    kind, text = metrics.answer(paces, "*/*")
+    assert kind.startswith("text/plain; version=0.0.4")
+    assert "# TYPE argosy_steps_total counter\n" in text
+    assert 'argosy_steps_total{process="rank 0"} 12345678901\n' in text
+    assert 'argosy_loss{process="rank 0"} +Inf\n' in text
+    assert "EOF" not in text

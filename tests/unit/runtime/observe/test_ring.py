@@ -11,7 +11,14 @@ import pytest
 from argosy.foundation.account import Step
 from argosy.foundation.errors import UsageError
 from argosy.runtime.observe.accounts import SLOT_BYTES, Accounts, own_slot
-from argosy.runtime.observe.ring import CAPACITY, RING_BYTES, RingReader, RingWriter
+from argosy.runtime.observe.ring import (
+    CAPACITY,
+    RING_BYTES,
+    Request,
+    RingReader,
+    RingWriter,
+    ask,
+)
 
 
 def step(number, loss=math.nan):
@@ -94,3 +101,29 @@ def test_children_find_their_slot():
         accounts.close()
     with pytest.raises(UsageError, match="ARGOSY_ACCOUNT"):
         own_slot("nonsense")
+
+
+def test_a_request_is_heard_until_it_is_answered(memory):
+    heard = []
+
+    def answer(request, is_step):
+        heard.append((request, is_step))
+        return request.num_steps == 0 or len(heard) == 3
+
+    writer = RingWriter(memory, 7, 0, 1, answer)
+    writer.look()
+    writer.add(step(1))
+    assert not heard
+    ask(memory, Request(5, 10))
+    writer.look()
+    writer.add(step(2))
+    writer.add(step(3))
+    writer.add(step(4))
+    assert heard == [(Request(5, 10), False), (Request(5, 10), True), (Request(5, 10), True)]
+    ask(memory, Request(5, 0))
+    writer.look()
+    writer.look()
+    assert heard[3:] == [(Request(5, 0), False)]
+    again = RingWriter(memory, 8, 0, 1, answer)  # what another process was asked is not for it
+    again.look()
+    assert len(heard) == 4

@@ -14,15 +14,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.flight as flight
 
+from argosy.foundation.account import account
 from argosy.foundation.endpoints import Endpoint, bind_listener, parse
 from argosy.foundation.errors import OutOfRange, UsageError, nearest
 from argosy.foundation.faultpoint import reach
+from argosy.foundation.trace import trace
 from argosy.runtime.ps.server import checkpoint
 from argosy.runtime.ps.server.door import Door, address_of, allow_many_files
 from argosy.runtime.ps.server.port import given_way
 from argosy.runtime.ps.server.steps import Steps
 from argosy.runtime.ps.server.tables import Entry, Tables
-from argosy.runtime.ps.wire import handshake, messages
+from argosy.runtime.ps.wire import handshake, messages, traced
 
 log = logging.getLogger("argosy.ps")
 
@@ -219,6 +221,9 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
             except StopIteration:
                 return
             reach(asked)
+            if account.listener is not None:
+                account.listener.look()
+            began_ns = time.perf_counter_ns() if trace.recordings else 0
             try:
                 if answer is None:
                     answer, schema = self._handler(op, command)
@@ -226,6 +231,10 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
                 batch, data = answer(chunk.data, messages.decode(chunk.app_metadata or b"{}"))
             except _TOLD as error:
                 batch, data = None, messages.refusal(error)
+            else:
+                if began_ns:
+                    named = command.get("tables", command.get("table", ""))
+                    traced.tell(op, named, [chunk.data], began_ns)
             reach(done)
             if batch is None:
                 writer.write_metadata(messages.encode(data))

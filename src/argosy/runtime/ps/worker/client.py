@@ -28,12 +28,13 @@ from argosy.foundation.endpoints import Endpoint, parse
 from argosy.foundation.errors import PsError, ServerUnavailable
 from argosy.foundation.faultpoint import reach
 from argosy.foundation.files import replace_folder
+from argosy.foundation.trace import trace
 from argosy.runtime.ps.server import checkpoint
 from argosy.runtime.ps.tables import hashing
 from argosy.runtime.ps.tables import rows as loops
 from argosy.runtime.ps.tables.dense_table import DenseSpec
 from argosy.runtime.ps.tables.spec import SparseSpec
-from argosy.runtime.ps.wire import messages, sockets
+from argosy.runtime.ps.wire import messages, sockets, traced
 from argosy.runtime.ps.wire.handshake import BROKEN, Stream
 from argosy.runtime.ps.wire.pulse import PATIENCE_S, Pulse
 from argosy.runtime.ps.worker.steps import Fresh, Push, Shape, fresh, requests
@@ -508,6 +509,7 @@ class Client:
         again on its own.
         """
         answers: list[tuple[Any, dict[str, Any]]] = []
+        began_ns = time.perf_counter_ns() if trace.recordings else 0
         try:
             asked = [
                 self._ask(s, op, table, b, h)
@@ -525,6 +527,8 @@ class Client:
         reach("ps.client.answered")
         for server, (_, answer) in zip(self._servers, answers, strict=True):
             messages.check(answer, server.endpoint)
+        if began_ns:
+            traced.tell(op, table, batches, began_ns)
         return answers
 
     def _ask(

@@ -15,15 +15,17 @@ nothing is copied in or out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter_ns
 from typing import Protocol
 
 import numpy as np
 import torch
 
+from argosy.foundation.trace import PUBLISHED, REDUCED, trace
 from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.compiled import kernels
 from argosy.runtime.comm.backends.shm.segment import Segment
-from argosy.runtime.comm.bucket import Bucket
+from argosy.runtime.comm.bucket import Bucket, tell
 
 _LASTING = 2  # the round in which a bucket is worth huge pages: many are replaced after their first
 _SHARE_ALIGNMENT = 16  # elements; no two ranks write to one cache line
@@ -32,6 +34,7 @@ _SHARE_ALIGNMENT = 16  # elements; no two ranks write to one cache line
 class Owner(Protocol):
     """The rank's end of the group in which the bucket is averaged."""
 
+    name: str
     rank: int
     world_size: int
 
@@ -67,6 +70,7 @@ class ShmBucket(Bucket):
 
     def publish(self) -> None:
         self._owner.check_member("backward of DataParallel")
+        began_ns = perf_counter_ns() if trace.recordings else 0
         self._round += 1
         if self._round == _LASTING:
             size = self._stride * self._rows.dtype.itemsize
@@ -75,6 +79,8 @@ class ShmBucket(Bucket):
             )
         self._is_share_done = False
         kernels.arrive(self._segment.address, self._owner.rank, 2 * self._round - 1)
+        if began_ns:
+            tell(PUBLISHED, self._owner.name, self._number, self._round, began_ns, self.tensor)
 
     def progress(self) -> bool:
         if not self._is_share_done and kernels.have_arrived(
@@ -100,6 +106,7 @@ class ShmBucket(Bucket):
         return self._row_by_rank
 
     def _average_share(self) -> None:
+        began_ns = perf_counter_ns() if trace.recordings else 0
         scale = 1.0 / self._owner.world_size
         if self._rows.dtype in (torch.float32, torch.float64):
             memory, n = self._memory.numpy(), self._owner.world_size
@@ -112,6 +119,9 @@ class ShmBucket(Bucket):
             share.copy_((total * scale).to(share.dtype).expand_as(share))
         self._is_share_done = True
         kernels.arrive(self._segment.address, self._owner.rank, 2 * self._round)
+        if began_ns:
+            share = self.tensor[self._start : self._stop]
+            tell(REDUCED, self._owner.name, self._number, self._round, began_ns, share)
 
     def close(self) -> None:
         self._memory = self._rows = self.tensor = torch.empty(0)

@@ -20,6 +20,7 @@ import torch
 from argosy.foundation.account import account
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import ArgosyError, CollectiveMismatch, CommError
+from argosy.foundation.trace import trace
 from argosy.runtime.comm import fingerprint, forks
 from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.board import LOOK_S, Board
@@ -224,6 +225,9 @@ class Steps:
         waited_ns = min(came_ns, now_ns) - since_ns
         if rank != self.rank and waited_ns > 0:
             account.blame(self._ranks[rank], waited_ns)
+            if trace.recordings:
+                name, ended_ns = f"wait for rank {self._ranks[rank]}", since_ns + waited_ns
+                trace.add(name, "wait", since_ns, {"rank": self._ranks[rank]}, ended_ns=ended_ns)
 
     def wait_with_care(
         self, look: Callable[[], list[int]], activity: str, warn_s: float | None = None

@@ -1,0 +1,138 @@
+"""The end of a process that is traced: from its start to its end (``ARGOSY_TRACE``), or for some
+steps, when ``argosy trace`` asks through the ring.
+
+Each process writes a file of its own; who has asked, or the launcher, joins them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import platform
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from argosy.foundation import clock, env
+from argosy.foundation.trace import Recording, trace
+from argosy.runtime.observe import chrome
+from argosy.runtime.observe.ring import Request
+
+VARIABLE = "ARGOSY_TRACE"
+RUN_VARIABLE = "ARGOSY_RUN"
+_MOST_S = 600.0  # a process without steps, whose asker has gone, records no longer
+
+
+def record_all() -> None:
+    """Record this process to its end, if the environment says so: also to one by SIGTERM, by which
+    a launcher ends the others when one has failed.
+    """
+    if not env.get(VARIABLE):
+        return
+    folder, recording = Path(env.get(VARIABLE)).absolute(), trace.start()
+    atexit.register(write, folder, recording)
+
+    def end(number: int, frame: Any) -> None:
+        write(folder, recording)
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, end)
+
+
+def record_no_more() -> None:
+    """Drop what is recorded: this process is a launcher, or was forked from one that is traced."""
+    trace.recordings = ()
+
+
+def write(folder: Path, recording: Recording) -> None:
+    """End a recording, and write it, unless it was dropped."""
+    if recording in trace.recordings:
+        process = this_process(recording)
+        trace.stop(recording)
+        found = chrome.of_process(process, recording.events, trace.name_by_thread)
+        chrome.write(folder / part_name(label(), os.getpid()), found)
+
+
+def part_name(of_label: str, pid: int) -> str:
+    """What the file of one process is called."""
+    return f"{of_label.replace(' ', '-')}-{pid}.json"
+
+
+def this_process(recording: Recording) -> chrome.Process:
+    """Who this process is in a trace."""
+    offset = trace.offset()
+    return chrome.Process(
+        label=label(),
+        os_pid=os.getpid(),
+        host=platform.node(),
+        clock=clock.identity(),
+        num_lost=recording.num_lost,
+        offset_us=None if offset is None else offset.ahead_ns / 1e3,
+        error_us=0.0 if offset is None else offset.error_ns / 1e3,
+    )
+
+
+def label() -> str:
+    """As the launcher calls this process: its role and number."""
+    if "PSERVER" in (env.get("TRAINING_ROLE"), env.get("PADDLE_ROLE")):
+        return f"server {env.integer('PADDLE_PSERVER_ID', 0)}"
+    role = "worker" if env.get("PADDLE_PSERVERS_IP_PORT_LIST") else "rank"
+    return f"{role} {env.rank()}"
+
+
+def parts_folder(run: Path, number: int) -> Path:
+    """Where the processes of a run leave what was asked for by a request of that number."""
+    return run / f"trace-{number}.parts"
+
+
+class Tracer:
+    """Answers the requests of ``argosy trace`` for this process, into the folder of the run."""
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._number = 0
+        self._left = 0  # steps
+        self._recording: Recording | None = None
+
+    def answer(self, request: Request, is_step: bool) -> bool:
+        """Begin or go on with what is asked; True when it is done."""
+        recording = self._recording
+        if request.num_steps == 0 or (recording is not None and _is_old(recording)):
+            self.finish()
+            return True
+        if recording is None or request.number != self._number:
+            if recording is None:
+                atexit.register(self.finish)
+            else:
+                trace.stop(recording)
+            self._number, self._left = request
+            self._recording = trace.start()
+            return False
+        # what a server counts are updates of its dense tables
+        self._left -= is_step and not label().startswith("server ")
+        if self._left:
+            return False
+        self.finish()
+        return True
+
+    def finish(self) -> None:
+        """Write what was recorded, if something was: also where a process ends before its last
+        step.
+        """
+        recording, self._recording = self._recording, None
+        if recording is None:
+            return
+        atexit.unregister(self.finish)
+        folder = parts_folder(self._run, self._number)
+        if folder.is_dir():  # who has asked still waits
+            write(folder, recording)
+        trace.stop(recording)
+
+
+def _is_old(recording: Recording) -> bool:
+    return time.perf_counter_ns() - recording.began_ns > _MOST_S * 1e9
