@@ -1,5 +1,6 @@
 """What accounting for the time of steps costs: a step with as many waits as a training step has,
-reported to a launcher's ring, in microseconds of the process.
+reported to a launcher's ring, in microseconds of the process; and what it costs to note a
+collective, by an empty one with and without a log of them, in turns.
 
     python benchmarks/bench_account.py [--rounds 21]
 """
@@ -10,7 +11,13 @@ import argparse
 import statistics
 import time
 
+import torch
+
+from argosy.foundation import account as process
+from argosy.foundation import call_log
 from argosy.foundation.account import COMMUNICATION, DATA, Account
+from argosy.foundation.call_log import CallLog
+from argosy.runtime.comm.work import CommQueue
 from argosy.runtime.observe.ring import RING_BYTES, RingWriter
 from figures import Figures
 
@@ -25,6 +32,23 @@ def step(account: Account) -> None:
     account.end_step()
 
 
+class Transport:
+    def all_reduce(self, tensor: torch.Tensor) -> None:
+        """Moves nothing."""
+
+
+def collectives(log: CallLog | None) -> float:
+    """Microseconds of one that does nothing."""
+    process.account.calls = log
+    queue, call, tensor = CommQueue("world"), Transport().all_reduce, torch.zeros(16)
+    began = time.process_time()
+    for _ in range(STEPS):
+        queue.run(call, tensor)
+    taken_us = (time.process_time() - began) / STEPS * 1e6
+    process.account.calls = None
+    return taken_us
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=21)
@@ -37,9 +61,16 @@ def main() -> None:
         for _ in range(STEPS):
             step(account)
         taken.append((time.process_time() - began) / STEPS * 1e6)
+    log = CallLog(memoryview(bytearray(call_log.BYTES)))
+    pairs = [(collectives(log), collectives(None)) for _ in range(rounds)]
+    noted, plain = (statistics.median(side) for side in zip(*pairs, strict=True))
     figures = Figures()
     what = f"account of a step with {WAITS} waits"
     figures.add(what, statistics.median(taken), "us", most=MOST_US, beside="a step of 1 ms: 0.5 %")
+    note = noted - plain
+    figures.add("noting a collective", note, "us")
+    what = f"both, with {WAITS - 1} collectives"
+    figures.add(what, statistics.median(taken) + (WAITS - 1) * note, "us", most=MOST_US)
     figures.exit()
 
 

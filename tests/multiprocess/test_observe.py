@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from argosy.runtime.observe.run_folder import RAW, read_events, runs_in
+from argosy.runtime.observe.run_folder import RAW, read_events, read_facts, runs_in
 from argosy.runtime.observe.summary import PARTS
 from support.launcher import Launcher, script, until
 
@@ -146,6 +146,13 @@ def test_a_wait_that_lasts_gets_one_card(tmp_path, job):
     assert card["cause"].startswith("rank 0 has waited 5 s: the average of gradients in backward")
     assert "for rank 1" in card["cause"]
     assert "in slow" in card["members"][1]["stacks"]
+    assert card["who_waits"] == ["rank 0 waits for rank 1, which waits for no rank"]
+    last = card["members"][0]["collectives"][-1]
+    assert last["what"] == "average of gradients of group 'world'"
+    assert last["took_s"] is None
+    assert last["num_bytes"] > 0
+    assert last["ago_s"] == pytest.approx(card["members"][0]["waits_s"], abs=0.5)
+    assert all(call["took_s"] is not None for call in card["members"][1]["collectives"])
 
 
 def test_top_and_dump_look_at_a_running_job(tmp_path, job):
@@ -176,6 +183,27 @@ def test_top_and_dump_look_at_a_running_job(tmp_path, job):
 def _has_steps(tmp_path) -> bool:
     raw = run_of(tmp_path) / "steps.raw"
     return raw.exists() and raw.stat().st_size > 2000
+
+
+def test_the_plan_of_fleet_is_kept(tmp_path):
+    code = """
+import paddle
+from paddle.distributed import fleet
+strategy = fleet.DistributedStrategy()
+strategy.gradient_merge = True
+fleet.init(is_collective=True, strategy=strategy)
+layer = paddle.nn.Linear(2, 1)
+optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=layer.parameters()))
+fleet.print_plan()
+"""
+    launcher = Launcher(tmp_path, "--nproc_per_node", "2", script(tmp_path, code))
+    try:
+        assert launcher.wait() == 0
+    finally:
+        launcher.close()
+    plan = read_facts(run_of(tmp_path))["plan"]
+    assert plan.startswith("Plan for 2 workers")
+    assert plan in launcher.stdout + (tmp_path / "log" / "workerlog.0").read_text()
 
 
 def test_a_script_that_is_none_of_ours_leaves_no_run(tmp_path):

@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from argosy.foundation import process_state
+from argosy.foundation.call_log import CallLog
 
 COMMUNICATION, WAITING, DATA, PULL, PUSH, CHECKPOINT = KINDS = range(6)
 NAMES = ("communication", "waiting", "data", "pull", "push", "checkpoint")
@@ -50,10 +51,15 @@ class Listener(Protocol):
     def add(self, step: Step) -> None:
         """A step has ended."""
 
-    def begin_wait(self, since_ns: int, place: str) -> None:
-        """This process has been waiting for some time at ``place``; ``end_wait`` follows."""
+    def begin_wait(self, since_ns: int, place: str, awaited: Sequence[int]) -> None:
+        """This process has been waiting for some time at ``place`` for the ranks ``awaited``;
+        ``end_wait`` follows.
+        """
 
     def end_wait(self) -> None: ...
+
+    def tell_plan(self, text: str) -> None:
+        """How this process trains, for people."""
 
 
 class Account:
@@ -72,6 +78,7 @@ class Account:
 
     def __init__(self) -> None:
         self.listener: Listener | None = None
+        self.calls: CallLog | None = None  # the last collectives, if somebody wants to know
         self._showing = threading.Lock()  # held by the thread whose wait is shown
         self.restart()
         self.thread = threading.main_thread().ident
@@ -112,18 +119,25 @@ class Account:
             self._waited_ns[rank] = self._waited_ns.get(rank, 0) + waited_ns
 
     @contextmanager
-    def long_wait(self, since_ns: int, place: str) -> Iterator[None]:
-        """Show that this process waits, and has for some time; one wait at a time is shown."""
+    def long_wait(self, since_ns: int, place: str, awaited: Sequence[int] = ()) -> Iterator[None]:
+        """Show that this process waits, and has for some time, for the ranks ``awaited``; one wait
+        at a time is shown.
+        """
         listener = self.listener
         if listener is None or not self._showing.acquire(blocking=False):
             yield
             return
         try:
-            listener.begin_wait(since_ns, place)
+            listener.begin_wait(since_ns, place, awaited)
             yield
         finally:
             listener.end_wait()
             self._showing.release()
+
+    def tell_plan(self, text: str) -> None:
+        """Show how this process trains."""
+        if self.listener is not None:
+            self.listener.tell_plan(text)
 
     def end_step(self) -> None:
         """The parameters are updated; the next step begins. One frame: small programs run
@@ -152,4 +166,4 @@ class Account:
         self.loss, self.told = math.nan, UNTOLD
 
 
-account = process_state.register("foundation.account", Account(), attributes=("listener",))
+account = process_state.register("foundation.account", Account(), attributes=("listener", "calls"))

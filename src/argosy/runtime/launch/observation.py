@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,13 +19,13 @@ from argosy.runtime.launch.spec import LaunchSpec
 from argosy.runtime.launch.terminal import Terminal
 from argosy.runtime.observe import panel, report, run_folder
 from argosy.runtime.observe.card import masked
+from argosy.runtime.observe.git_state import git_state
 from argosy.runtime.observe.jobs import started_at
 from argosy.runtime.observe.run_folder import RunFolder, new_run
 from argosy.runtime.observe.summary import Pace
 from argosy.runtime.observe.watch import Watch
 
 _LINES_S = 10.0
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 
 class Observation:
@@ -97,11 +96,13 @@ class Observation:
 
 def facts(spec: LaunchSpec) -> dict[str, Any]:
     """What run.json says of a job before it has begun."""
+    git = git_state(Path.cwd())
     return {
         "began": time.strftime("%Y-%m-%d %H:%M:%S"),
         "command": masked(spec.argv),
         "folder": str(Path.cwd()),
-        "commit": commit_of(Path.cwd()),
+        "commit": git.commit,
+        "changed": {"num_files": git.num_changed, "files": list(git.changed)},
         "host": platform.node(),
         "launcher": {"pid": os.getpid(), "started": started_at(os.getpid())},
         "versions": {
@@ -110,30 +111,3 @@ def facts(spec: LaunchSpec) -> dict[str, Any]:
             "python": platform.python_version(),
         },
     }
-
-
-def commit_of(folder: Path) -> str:
-    """The commit that is checked out in ``folder`` or above; empty if there is none. Read from
-    git's own files: the program ``git`` would run what a repository's settings name.
-    """
-    for parent in (folder, *folder.parents):
-        git = parent / ".git"
-        if git.is_dir():
-            break
-    else:
-        return ""
-    try:
-        head = (git / "HEAD").read_text().strip()
-        name = head.removeprefix("ref: ")
-        if ".." in name:
-            return ""
-        if name == head:
-            found = head
-        elif (git / name).is_file():
-            found = (git / name).read_text().strip()
-        else:
-            packed = (git / "packed-refs").read_text().splitlines()
-            found = next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
-    except OSError:
-        return ""
-    return found if _COMMIT.fullmatch(found) else ""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argosy.foundation.call_log import Call
 from argosy.runtime.observe.ring import STEPS, RingReader
 from argosy.runtime.observe.summary import Pace, pace
 
@@ -46,6 +47,14 @@ class Paces:
         """The processes that have come."""
         found = {label: reader.pid for label, reader in self._rings.items()}
         return {label: pid for label, pid in found.items() if pid}
+
+    def calls(self) -> dict[str, list[Call]]:
+        """The last collectives of each process, the oldest first."""
+        return {label: reader.calls() for label, reader in self._rings.items()}
+
+    def plan(self) -> str:
+        """How the job trains, in the words of the first process that has told."""
+        return next((text for reader in self._rings.values() if (text := reader.plan())), "")
 
 
 class _Window:

@@ -21,12 +21,13 @@ def attach() -> None:
         return
     stacks.answer(env.get(stacks.VARIABLE))
     account.restart()
-    account.listener = RingWriter(
+    account.listener = ring = RingWriter(
         memory,
         os.getpid(),
         env.integer("PADDLE_TRAINER_ID", 0),
         env.integer("PADDLE_TRAINERS_NUM", 1),
     )
+    account.calls = ring.calls
     register_optimizer_step_post_hook(_on_torch_step)
     os.register_at_fork(after_in_child=_detach)
 
@@ -37,5 +38,5 @@ def _on_torch_step(*_: Any) -> None:
 
 def _detach() -> None:
     """In a process that is forked from this one: a worker of a data loader has no steps."""
-    account.listener = None
+    account.listener = account.calls = None
     stacks.forget()

@@ -82,6 +82,12 @@ class RunFolder:
         with open(self.path / _EVENTS, "a") as file:
             file.write(line + "\n")
 
+    def tell_plan(self, text: str) -> None:
+        """Keep how the job trains, if that has changed."""
+        if text and text != self._facts.get("plan"):
+            self._facts["plan"] = text
+            _write(self.path / _FACTS, self._facts)
+
     def add_card(self, card: Mapping[str, Any]) -> Path:
         self._num_cards += 1
         path = self.path / f"card-{self._num_cards}.json"
