@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from argosy.runtime.observe.run_folder import RAW, read_events, read_facts, runs_in
+from argosy.runtime.observe.run_folder import EVENTS, RAW, read_facts, read_lines, runs_in
 from argosy.runtime.observe.summary import PARTS
 from support.launcher import Launcher, script, until
 
@@ -134,7 +134,7 @@ def test_a_killed_rank_leaves_a_card(tmp_path, job):
     assert second["state"].startswith("was killed by SIGKILL")
     assert second["num_steps"] == 3
     assert "card: rank 1 was killed" in launcher.stderr
-    assert [event["kind"] for event in read_events(run)] == ["failure", "card"]
+    assert [event["kind"] for event in read_lines(run, EVENTS)] == ["failure", "card"]
 
 
 def test_a_wait_that_lasts_gets_one_card(tmp_path, job):

@@ -75,7 +75,7 @@ def size_of(call: Callable[..., Any], args: tuple[Any, ...]) -> int:
     """The bytes that a collective moves: those of its first argument, a tensor or a list of them,
     or of the bucket whose method it is; -1 if they cannot be told.
     """
-    first = args[0] if args else getattr(getattr(call, "__self__", None), "tensor", None)
+    first: Any = args[0] if args else getattr(getattr(call, "__self__", None), "tensor", None)
     try:
         return sum(one.nbytes for one in (first if isinstance(first, list) else [first]))
     except (AttributeError, RuntimeError):  # of a tensor that has no memory of its own

@@ -74,6 +74,8 @@ FLAGS = (
     Flag("print_config", (), boolean, True, "", "show the table of workers at the start"),
     Flag("page", (), boolean, False, "",
         "serve a page that shows the job while it runs, on 127.0.0.1"),
+    Flag("keep_runs", (), int, 20, "ARGOSY_KEEP_RUNS",
+        "how many runs are kept in the log folder, the newest; 0: all (default: 20)"),
     Flag("num_threads", (), int, None, "",
         "threads per process (default: OMP_NUM_THREADS, else cores / processes)"),
     Flag("backend", (), str, "", "",

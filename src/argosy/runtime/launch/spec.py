@@ -82,6 +82,7 @@ class LaunchSpec:
     generation: Generation = Generation.V2_4
     shows_table: bool = True
     serves_page: bool = False
+    keep_runs: int = 20  # 0: all
     ps: PsSpec | None = None  # None: a collective job
     scheduling: Scheduling | None = None  # None: it is started here
 
@@ -166,6 +167,7 @@ def parse(
         with_gloo=values["with_gloo"],
         generation=generation,
         serves_page=values["page"],
+        keep_runs=_count(values["keep_runs"], "--keep_runs"),
         shows_table=values["print_config"] and not _is_quiet(values["log_level"]),
         ps=ps,
         scheduling=asked,
@@ -318,6 +320,12 @@ def _restarts(values: Mapping[str, Any], is_elastic: bool, is_listed: bool) -> i
 def _exit_code(value: int) -> int:
     if not 0 < value < 256:
         raise ConfigError(f"launch: --requeue_code must be from 1 to 255, but is {value}")
+    return value
+
+
+def _count(value: int, source: str) -> int:
+    if value < 0:
+        raise ConfigError(f"launch: {source} must be 0 or more, but is {value}")
     return value
 
 

@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from argosy.foundation.quantities import size_text
+
 _FRAME = re.compile(r'^  File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<name>.*)$')
 _THREAD = re.compile(r"^(Current thread|Thread) ")
 _SHOWN_FRAMES, _SHOWN_COLLECTIVES = 3, 3
@@ -39,7 +41,7 @@ class Collective:
     took_s: float | None
 
     def text(self) -> str:
-        size = f", {_size(self.num_bytes)}" if self.num_bytes >= 0 else ""
+        size = f", {size_text(self.num_bytes)}" if self.num_bytes >= 0 else ""
         if self.took_s is None:
             return f"{self.what}{size}: under way for {_duration(self.ago_s)}"
         return f"{self.what}{size}: {_duration(self.ago_s)} ago, took {_duration(self.took_s)}"
@@ -118,11 +120,6 @@ def who_waits(members: Sequence[Member]) -> list[str]:
         found.append(f"{', '.join(labels)} wait{'s' * (len(labels) == 1)} for {awaited}, which "
             f"{state}")  # fmt: skip
     return found
-
-
-def _size(num_bytes: float) -> str:
-    power = min(3, max(0, int(math.log10(num_bytes or 1) // 3)))
-    return f"{num_bytes / 1000**power:.4g} {('B', 'KB', 'MB', 'GB')[power]}"
 
 
 def _duration(seconds: float) -> str:

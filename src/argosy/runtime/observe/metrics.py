@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from argosy.runtime.observe.summary import PARTS, Pace
+from argosy.runtime.observe.tables import TableState
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
-def openmetrics(paces: Sequence[Pace]) -> str:
-    """All processes at one instant."""
+_TABLE_FIGURES = (
+    ("argosy_table_rows", "gauge", "rows"),
+    ("argosy_table_bytes", "gauge", "num_bytes"),
+    ("argosy_table_pulls", "counter", "pulls"),
+    ("argosy_table_pushes", "counter", "pushes"),
+)
+
+
+def openmetrics(paces: Sequence[Pace], tables: Sequence[TableState] = ()) -> str:
+    """All processes and tables at one instant."""
     lines = ["# TYPE argosy_steps counter", "# HELP argosy_steps Steps since the process began."]
     lines += [f"argosy_steps_total{_names(p)} {p.num_steps}" for p in paces]
     lines += ["# TYPE argosy_steps_per_second gauge"]
@@ -28,11 +37,18 @@ def openmetrics(paces: Sequence[Pace]) -> str:
     ]
     lines += ["# TYPE argosy_loss gauge"]
     lines += [f"argosy_loss{_names(p)} {p.loss:.9g}" for p in paces if not math.isnan(p.loss)]
+    for name, kind, field in _TABLE_FIGURES if tables else ():
+        lines.append(f"# TYPE {name} {kind}")
+        total = "_total" if kind == "counter" else ""
+        lines += [f"{name}{total}{_braced({'table': t.name})} {getattr(t, field)}" for t in tables]
     return "\n".join([*lines, "# EOF", ""])
 
 
 def _names(pace: Pace, **more: str) -> str:
-    shown = {"process": pace.label, **more}
+    return _braced({"process": pace.label, **more})
+
+
+def _braced(shown: Mapping[str, str]) -> str:
     return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in shown.items()) + "}"
 
 

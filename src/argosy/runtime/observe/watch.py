@@ -46,6 +46,7 @@ class Watch:
         self._next_s = 0.0
         self._carded: set[tuple[int, str, str]] = set()  # waits that have their card
         self._folder = folder
+        self._is_closed = False
         self._is_seen = False  # whether a process has come: a script may be none of ours
         self._paces = Paces(
             labels, self._accounts.readers, None if folder is None else folder.add_steps
@@ -94,7 +95,7 @@ class Watch:
 
     def event(self, kind: str, text: str) -> None:
         """Keep what has happened to the job."""
-        if self._folder is not None and self._has_come():
+        if self._folder is not None and (self._is_seen if self._is_closed else self._has_come()):
             self._folder.add_event(kind, text)
 
     def card(self, cause: str, ends: Mapping[str, str] | None = None) -> Card | None:
@@ -143,7 +144,8 @@ class Watch:
         return card
 
     def close(self) -> None:
-        """Keep the last steps, and let go of everything."""
+        """Keep the last steps, and let go of everything but the folder."""
+        self._is_closed = True
         if self._has_come():
             self._paces.read()
             if self._folder is not None:

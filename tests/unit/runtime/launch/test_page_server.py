@@ -9,6 +9,7 @@ from urllib.parse import urlparse
 import pytest
 
 from argosy.runtime.launch.page_server import PageServer
+from argosy.runtime.observe.metrics import openmetrics
 from argosy.runtime.observe.run_folder import RunFolder
 from argosy.runtime.observe.summary import Pace
 
@@ -17,7 +18,9 @@ from argosy.runtime.observe.summary import Pace
 def served(tmp_path):
     folder = RunFolder(tmp_path / "run", {"command": ["train.py"]})
     folder.expect(["rank 0"], 3)
-    server = PageServer(folder.path, lambda: [Pace(label="rank 0", rank=0, num_steps=3)])
+    server = PageServer(
+        folder.path, lambda: openmetrics([Pace(label="rank 0", rank=0, num_steps=3)])
+    )
     yield urlparse(server.address)
     server.close()
     folder.close()
