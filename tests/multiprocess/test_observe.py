@@ -206,6 +206,50 @@ fleet.print_plan()
     assert plan in launcher.stdout + (tmp_path / "log" / "workerlog.0").read_text()
 
 
+DDP = """
+import time
+import torch, torch.distributed as dist
+where = f"file://{os.getcwd()}/meeting"
+dist.init_process_group("argosy", init_method=where, rank=rank, world_size=2)
+
+class Slow(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, seconds):
+        ctx.seconds = seconds
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        time.sleep(ctx.seconds)
+        return grad, None
+
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+for step in range(8):
+    sleep_s = 0.3 if step == 5 and rank == 1 else 0.0
+    Slow.apply(model(torch.ones(2, 8)), sleep_s).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+dist.destroy_process_group()
+"""
+
+
+def test_what_ddp_waits_for_in_cpp_is_communication(tmp_path):
+    launcher = Launcher(tmp_path, "--nproc_per_node", "2", script(tmp_path, DDP))
+    try:
+        assert launcher.wait() == 0, launcher.stderr
+    finally:
+        launcher.close()
+    ranks = steps_of(tmp_path)
+    waited = ranks[0][5]
+    assert waited["communication_s"] == pytest.approx(0.3, abs=0.1)
+    assert waited["compute_s"] < 0.15
+    assert ranks[1][5]["compute_s"] >= 0.3
+    for row in (*ranks[0], *ranks[1]):
+        assert sum(row[f"{name}_s"] for name in PARTS) == pytest.approx(row["wall_s"], rel=0.02)
+        assert row["compute_s"] >= 0
+
+
 def test_a_script_that_is_none_of_ours_leaves_no_run(tmp_path):
     launcher = Launcher(tmp_path, "--nproc_per_node", "2", script(tmp_path, "print('hello')"))
     try:

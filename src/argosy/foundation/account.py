@@ -78,6 +78,7 @@ class Account:
 
     def __init__(self) -> None:
         self.listener: Listener | None = None
+        self._held: list[tuple[int, list[int]]] = []
         self.calls: CallLog | None = None  # the last collectives, if somebody wants to know
         self._showing = threading.Lock()  # held by the thread whose wait is shown
         self.restart()
@@ -101,6 +102,20 @@ class Account:
             own_ns = time.perf_counter_ns() - self.named_ns - mark
             self.named_ns += own_ns
             self.spent_ns[kind] += own_ns
+
+    def hold(self, since_ns: int, ended_ns: list[int]) -> None:
+        """This thread waits from ``since_ns`` on, in code that does not tell, for a collective that
+        puts into ``ended_ns`` when it has ended.
+        """
+        self._held.append((since_ns, ended_ns))
+
+    def _settle(self, now_ns: int) -> None:
+        """Count the waits that were held: all at once, since they begin together."""
+        since_ns = min(since for since, _ in self._held)
+        until_ns = max(ended[0] if ended else now_ns for _, ended in self._held)
+        self._held.clear()
+        if until_ns > since_ns:
+            self.spent_ns[COMMUNICATION] += until_ns - since_ns
 
     @contextmanager
     def waiting_for(self, kind: int) -> Iterator[None]:
@@ -144,6 +159,8 @@ class Account:
         thousands of times a second.
         """
         now_ns = time.perf_counter_ns()
+        if self._held:
+            self._settle(now_ns)
         self.thread = threading.get_ident()
         self._number += 1
         if self.listener is not None:

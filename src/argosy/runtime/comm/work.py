@@ -214,11 +214,12 @@ class CommQueue:
         """Run ``begin`` for the first in the queue, and leave the rest to the thread, through
         ``left``.
         """
-        calls, began_ns = account.calls, perf_counter_ns()
+        calls, began_ns, mark = account.calls, perf_counter_ns(), account.enter()
         try:
             rest = begin()
         except BaseException as caught:  # it belongs to whoever waits
             rest = functools.partial(_raise, caught)
+        account.leave(COMMUNICATION, mark)
         if rest is None and calls is not None:  # else the thread notes it
             code = self._code(calls, work.what)
             calls.end(calls.begin(code, -1, began_ns), perf_counter_ns())

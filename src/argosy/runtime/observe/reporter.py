@@ -14,7 +14,11 @@ from argosy.runtime.observe.ring import RingWriter
 
 
 def attach() -> None:
-    """Report to the launcher, if one has started this process and wants to know. Called once."""
+    """Report to the launcher, if one has started this process and wants to know; once, however
+    often it is called.
+    """
+    if account.listener is not None:
+        return
     value = env.get(accounts.VARIABLE)
     memory = accounts.own_slot(value) if value else None
     if memory is None:
