@@ -48,6 +48,7 @@ class Observation:
         self._exchange: OtherPaces | None = None
         self._tables: Sequence[TableState] = ()  # assigned as a whole, by the servers' thread
         self._kept_tables: Sequence[TableState] = ()
+        self._servers = ""
         self._page: PageServer | None = None
         self._wants_page = spec.serves_page
         if spec.serves_page and spec.log_dir is None:
@@ -76,12 +77,12 @@ class Observation:
         if self.folder is not None and self.folder.is_made:
             self.folder.add_event(kind, text)
 
-    def tell_tables(self, tables: Sequence[TableState]) -> None:
-        """What parameter servers say of their tables; when they have ended, what they said last
-        stays.
+    def tell_tables(self, tables: Sequence[TableState], servers: str) -> None:
+        """What parameter servers say of their tables, and all of it in a line; when they have
+        ended, what they said last stays.
         """
         if tables:
-            self._tables = tuple(tables)
+            self._tables, self._servers = tuple(tables), servers
 
     def _show(self, own: Sequence[Pace], now_ns: int) -> None:
         self._paces = own
@@ -93,7 +94,7 @@ class Observation:
         if not self._shows or not (has_steps or tables):
             return
         if self.terminal.is_live:
-            self.terminal.show("steps", panel.panel(paces, now_ns, tables))
+            self.terminal.show("steps", panel.panel(paces, now_ns, tables, self._servers))
             return
         now_s, num_steps = time.monotonic(), max(pace.num_steps for pace in paces)
         if now_s >= self._next_s and num_steps != self._shown_steps:

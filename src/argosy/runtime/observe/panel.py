@@ -11,6 +11,7 @@ from typing import Any
 from argosy.foundation.account import UNTOLD
 from argosy.runtime.observe.summary import COMPUTE, PARTS, Pace, efficiency, limit_text, limiter
 from argosy.runtime.observe.tables import TableState, rich_table
+from argosy.runtime.observe.tables import line as tables_line
 
 _BAR = 32
 _LINES = 24  # of processes
@@ -48,9 +49,11 @@ def cells(shares: dict[str, float], width: int = _BAR) -> dict[str, int]:
     return found
 
 
-def panel(paces: Sequence[Pace], now_ns: int, tables: Sequence[TableState] = ()) -> Any:
-    """The same with a bar for each process, and the tables of servers, for rich. Many processes are
-    shown by the slowest and the most awaited ones.
+def panel(
+    paces: Sequence[Pace], now_ns: int, tables: Sequence[TableState] = (), servers: str = ""
+) -> Any:
+    """The same with a bar for each process, and the tables of servers under what is said of these,
+    for rich. Many processes are shown by the slowest and the most awaited ones.
     """
     from rich.console import Group
     from rich.panel import Panel
@@ -73,7 +76,7 @@ def panel(paces: Sequence[Pace], now_ns: int, tables: Sequence[TableState] = ())
     if said:
         rows.append(Text(said, style="bold"))
     if tables:
-        rows += [Text(), rich_table(tables)]
+        rows += [Text(servers or tables_line(tables), style="dim"), rich_table(tables)]
     rates = [p.steps_per_s for p in paces if p.shares]
     limit = limit_text(efficiency(paces), min(rates, default=0.0))
     title = line(paces, now_ns).partition(";")[0]

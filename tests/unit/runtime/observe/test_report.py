@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import platform
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,7 +17,7 @@ from argosy.foundation.errors import CheckpointError
 from argosy.runtime.observe import report
 from argosy.runtime.observe.jobs import is_over, started_at
 from argosy.runtime.observe.metrics import openmetrics
-from argosy.runtime.observe.panel import cells, line
+from argosy.runtime.observe.panel import cells, line, panel
 from argosy.runtime.observe.parquet import finish, is_unfinished
 from argosy.runtime.observe.report import Report
 from argosy.runtime.observe.ring import STEPS
@@ -244,6 +245,26 @@ def test_old_runs_are_removed(tmp_path):
         assert path.is_dir()
     assert (target / "run.json").is_file()
     assert (runs / "20260101-000000-6").is_symlink()
+
+
+def test_the_panel_has_bars_tables_and_the_limit():
+    from rich.console import Console
+
+    shares = {**dict.fromkeys(PARTS, 0.0), "compute": 0.8, "data": 0.2}
+    paces = [
+        Pace(label=f"rank {n}", rank=n, num_steps=7, steps_per_s=4.0, shares=shares)
+        for n in range(40)
+    ]
+    awaited = replace(paces[1], awaited={39: 0.05})
+    console = Console(width=120, file=io.StringIO())
+    shown = panel([paces[0], awaited, *paces[2:]], 0, [table()], "1 of 1 servers")
+    console.print(shown)
+    text = console.file.getvalue()
+    assert "80% of 5.0 steps/s, the limit if it only computed" in text
+    assert "1 of 1 servers" in text
+    assert re.search(r"emb +sparse +8 +1.0k +10 +64.0 kB +5 +4 +1", text)
+    assert text.count("rank ") == 24
+    assert "rank 39" in text  # others wait for it
 
 
 def test_tables_in_a_line():

@@ -70,7 +70,8 @@ class Display:
                 now = observer.sample()
                 shown = view.view(now, before)
                 before = now
-                self._seen.tell_tables([_state(table) for table in shown.tables])
+                states = [_state(table) for table in shown.tables]
+                self._seen.tell_tables(states, view.one_line(shown))
                 if not shown.tables or not self._prints or self._stop.is_set():
                     continue
                 if view.key_of(shown) != last_key:
