@@ -16,6 +16,7 @@ from argosy.foundation.quantities import count_text, size_text
 
 Told = Callable[[int], None]
 _FIRST_S, _LINES_S, _BAR_S = 2.0, 10.0, 0.2
+_END_S = 5.0
 _BIG = 64 << 20  # bytes; fewer do not take seconds
 BYTES = "B"
 
@@ -44,7 +45,7 @@ def progress(
         shown.is_done = True
     finally:
         shown.stop.set()
-        thread.join()
+        thread.join(_END_S)  # it may be held up by who reads its lines; the work is not
 
 
 def counted(file: IO[bytes], told: Told) -> IO[bytes]:
