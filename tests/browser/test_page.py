@@ -91,7 +91,7 @@ def test_the_report_shows_tables_and_the_plan(tmp_path):
     made.close()
     page = rendered(report.write(made.path).as_uri(), tmp_path)
     assert "1. &lt;b&gt;" in page
-    assert "1 files changed since (train.py)" in page
+    assert "1 file changed since (train.py)" in page
     shown = re.search(r'id="tables">(.*?)</div>', page, re.DOTALL).group(1)
     cells = [td.text for td in xml.etree.ElementTree.fromstring(shown).iter("td")]
     assert cells[:5] == ["emb", "sparse", "8", "250,000", "16.0 MB"]

@@ -250,6 +250,37 @@ def test_what_ddp_waits_for_in_cpp_is_communication(tmp_path):
         assert row["compute_s"] >= 0
 
 
+PLACES = """
+import numpy as np
+import paddle
+from paddle import static
+paddle.distributed.init_parallel_env()
+paddle.enable_static()
+x = static.data("x", [None, 4])
+loss = static.nn.fc(x, 1).mean()
+paddle.optimizer.SGD(0.1).minimize(loss)
+static.Executor(paddle.CPUPlace()).run(static.default_startup_program())
+with static.ParallelExecutor(False, loss.name, num_trainers=2, trainer_id=rank) as exe:
+    for step in range(8):
+        if step == 5 and rank == 1:
+            time.sleep(0.3)
+        exe.run([loss.name], feed={"x": np.ones([4, 4], "float32")})
+"""
+
+
+def test_places_of_a_parallel_executor_wait_for_the_other_trainer(tmp_path):
+    name = script(tmp_path, PLACES)
+    launcher = Launcher(tmp_path, "--nproc_per_node", "2", name, CPU_NUM="2")
+    try:
+        assert launcher.wait() == 0, launcher.stderr
+    finally:
+        launcher.close()
+    waited = steps_of(tmp_path)[0][5]
+    assert waited["waiting_s"] == pytest.approx(0.3, abs=0.1)
+    assert waited["latest_rank"] == 1
+    assert waited["compute_s"] < 0.15
+
+
 def test_a_script_that_is_none_of_ours_leaves_no_run(tmp_path):
     launcher = Launcher(tmp_path, "--nproc_per_node", "2", script(tmp_path, "print('hello')"))
     try:

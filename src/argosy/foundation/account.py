@@ -126,6 +126,17 @@ class Account:
         finally:
             self.leave(kind, mark)
 
+    @contextmanager
+    def taken_over(self) -> Iterator[None]:
+        """While the thread whose time is a step's does nothing but wait for this one, what this one
+        waits for counts in its place.
+        """
+        before, self.thread = self.thread, threading.get_ident()
+        try:
+            yield
+        finally:
+            self.thread = before
+
     def blame(self, rank: int, waited_ns: int) -> None:
         """Of the communication that this thread is in, so long was spent waiting for ``rank``."""
         if threading.get_ident() == self.thread:
