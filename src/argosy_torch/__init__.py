@@ -20,6 +20,8 @@ def register() -> None:
 
 
 def _create(options: Any, backend_options: Any) -> Any:
+    from argosy.runtime.observe import reporter
     from argosy.runtime.torch_backend.joining import create
 
+    reporter.attach()
     return create(options, backend_options)

@@ -10,15 +10,17 @@ import re
 import shutil
 import subprocess
 import xml.etree.ElementTree
+from dataclasses import asdict
 
 import pyarrow.parquet as pq
 import pytest
 
 from argosy.runtime.launch.page_server import PageServer
 from argosy.runtime.observe import report
-from argosy.runtime.observe.run_folder import finish
+from argosy.runtime.observe.parquet import finish
+from argosy.runtime.observe.run_folder import TABLES, RunFolder
 from argosy.runtime.observe.summary import PARTS
-from unit.runtime.observe.test_report import folder  # noqa: F401
+from unit.runtime.observe.test_report import folder, table  # noqa: F401
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
@@ -67,19 +69,47 @@ def test_the_report_shows_the_figures_of_the_parquet_file(folder, tmp_path):  # 
     table = re.search(r'id="slowest">(.*?)</div>', page, re.DOTALL).group(1)
     assert len(xml.etree.ElementTree.fromstring(table).findall(".//tr")) == 13
     assert "rank 1 was killed" in page
+    assert "70 % of 14.3 steps/s, the limit if it only computed" in page
+    assert re.search(r'<section id="servers" hidden=""', page)
+
+
+def test_the_report_shows_tables_and_the_plan(tmp_path):
+    made = RunFolder(
+        tmp_path / "run",
+        {
+            "command": ["train.py"],
+            "plan": "Plan for 2 workers\n  1. <b>",
+            "commit": "a" * 40,
+            "changed": {"num_files": 1, "files": ["train.py"]},
+        },
+    )
+    made.expect(["server 0"], 5)
+    for rows in (1000, 250_000):
+        tables = [asdict(table(rows)), asdict(table(5, "bias"))]
+        made.add_sample(TABLES, {"tables": tables})
+    made.add_event("round", "round 2 begins with 2 hosts")
+    made.close()
+    page = rendered(report.write(made.path).as_uri(), tmp_path)
+    assert "1. &lt;b&gt;" in page
+    assert "1 file changed since (train.py)" in page
+    shown = re.search(r'id="tables">(.*?)</div>', page, re.DOTALL).group(1)
+    cells = [td.text for td in xml.etree.ElementTree.fromstring(shown).iter("td")]
+    assert cells[:5] == ["emb", "sparse", "8", "250,000", "16.0 MB"]
+    assert page.count("<polyline") == 2  # the rows of two tables
+    assert "round 2 begins with 2 hosts" in page
 
 
 def test_the_live_page_asks_for_more(folder, tmp_path, monkeypatch):  # noqa: F811
-    asked, data_of = [], report.data_of
+    asked, data_of = [], report.Report.data
 
-    def newer(path):
-        asked.append(path)
-        data = data_of(path)
+    def newer(shown):
+        asked.append(shown)
+        data = data_of(shown)
         data["facts"]["command"] = [f"answer {min(len(asked), 2)}"]
         return data
 
-    monkeypatch.setattr(report, "data_of", newer)
-    server = PageServer(folder, list)
+    monkeypatch.setattr(report.Report, "data", newer)
+    server = PageServer(folder, lambda accept: ("text/plain", ""))
     try:
         page = rendered(server.address, tmp_path)
     finally:

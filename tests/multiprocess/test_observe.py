@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from argosy.runtime.observe.run_folder import RAW, read_events, runs_in
+from argosy.runtime.observe.run_folder import EVENTS, RAW, read_facts, read_lines, runs_in
 from argosy.runtime.observe.summary import PARTS
 from support.launcher import Launcher, script, until
 
@@ -134,7 +134,7 @@ def test_a_killed_rank_leaves_a_card(tmp_path, job):
     assert second["state"].startswith("was killed by SIGKILL")
     assert second["num_steps"] == 3
     assert "card: rank 1 was killed" in launcher.stderr
-    assert [event["kind"] for event in read_events(run)] == ["failure", "card"]
+    assert [event["kind"] for event in read_lines(run, EVENTS)] == ["failure", "card"]
 
 
 def test_a_wait_that_lasts_gets_one_card(tmp_path, job):
@@ -146,6 +146,13 @@ def test_a_wait_that_lasts_gets_one_card(tmp_path, job):
     assert card["cause"].startswith("rank 0 has waited 5 s: the average of gradients in backward")
     assert "for rank 1" in card["cause"]
     assert "in slow" in card["members"][1]["stacks"]
+    assert card["who_waits"] == ["rank 0 waits for rank 1, which waits for no rank"]
+    last = card["members"][0]["collectives"][-1]
+    assert last["what"] == "average of gradients of group 'world'"
+    assert last["took_s"] is None
+    assert last["num_bytes"] > 0
+    assert last["ago_s"] == pytest.approx(card["members"][0]["waits_s"], abs=0.5)
+    assert all(call["took_s"] is not None for call in card["members"][1]["collectives"])
 
 
 def test_top_and_dump_look_at_a_running_job(tmp_path, job):
@@ -176,6 +183,102 @@ def test_top_and_dump_look_at_a_running_job(tmp_path, job):
 def _has_steps(tmp_path) -> bool:
     raw = run_of(tmp_path) / "steps.raw"
     return raw.exists() and raw.stat().st_size > 2000
+
+
+def test_the_plan_of_fleet_is_kept(tmp_path):
+    code = """
+import paddle
+from paddle.distributed import fleet
+strategy = fleet.DistributedStrategy()
+strategy.gradient_merge = True
+fleet.init(is_collective=True, strategy=strategy)
+layer = paddle.nn.Linear(2, 1)
+optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=layer.parameters()))
+fleet.print_plan()
+"""
+    launcher = Launcher(tmp_path, "--nproc_per_node", "2", script(tmp_path, code))
+    try:
+        assert launcher.wait() == 0
+    finally:
+        launcher.close()
+    plan = read_facts(run_of(tmp_path))["plan"]
+    assert plan.startswith("Plan for 2 workers")
+    assert plan in launcher.stdout + (tmp_path / "log" / "workerlog.0").read_text()
+
+
+DDP = """
+import time
+import torch, torch.distributed as dist
+where = f"file://{os.getcwd()}/meeting"
+dist.init_process_group("argosy", init_method=where, rank=rank, world_size=2)
+
+class Slow(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, seconds):
+        ctx.seconds = seconds
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        time.sleep(ctx.seconds)
+        return grad, None
+
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+for step in range(8):
+    sleep_s = 0.3 if step == 5 and rank == 1 else 0.0
+    Slow.apply(model(torch.ones(2, 8)), sleep_s).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+dist.destroy_process_group()
+"""
+
+
+def test_what_ddp_waits_for_in_cpp_is_communication(tmp_path):
+    launcher = Launcher(tmp_path, "--nproc_per_node", "2", script(tmp_path, DDP))
+    try:
+        assert launcher.wait() == 0, launcher.stderr
+    finally:
+        launcher.close()
+    ranks = steps_of(tmp_path)
+    waited = ranks[0][5]
+    assert waited["communication_s"] == pytest.approx(0.3, abs=0.1)
+    assert waited["compute_s"] < 0.15
+    assert ranks[1][5]["compute_s"] >= 0.3
+    for row in (*ranks[0], *ranks[1]):
+        assert sum(row[f"{name}_s"] for name in PARTS) == pytest.approx(row["wall_s"], rel=0.02)
+        assert row["compute_s"] >= 0
+
+
+PLACES = """
+import numpy as np
+import paddle
+from paddle import static
+paddle.distributed.init_parallel_env()
+paddle.enable_static()
+x = static.data("x", [None, 4])
+loss = static.nn.fc(x, 1).mean()
+paddle.optimizer.SGD(0.1).minimize(loss)
+static.Executor(paddle.CPUPlace()).run(static.default_startup_program())
+with static.ParallelExecutor(False, loss.name, num_trainers=2, trainer_id=rank) as exe:
+    for step in range(8):
+        if step == 5 and rank == 1:
+            time.sleep(0.3)
+        exe.run([loss.name], feed={"x": np.ones([4, 4], "float32")})
+"""
+
+
+def test_places_of_a_parallel_executor_wait_for_the_other_trainer(tmp_path):
+    name = script(tmp_path, PLACES)
+    launcher = Launcher(tmp_path, "--nproc_per_node", "2", name, CPU_NUM="2")
+    try:
+        assert launcher.wait() == 0, launcher.stderr
+    finally:
+        launcher.close()
+    waited = steps_of(tmp_path)[0][5]
+    assert waited["waiting_s"] == pytest.approx(0.3, abs=0.1)
+    assert waited["latest_rank"] == 1
+    assert waited["compute_s"] < 0.15
 
 
 def test_a_script_that_is_none_of_ours_leaves_no_run(tmp_path):

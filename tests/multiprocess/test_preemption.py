@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 
+from argosy.runtime.observe.run_folder import EVENTS, read_lines, runs_in
 from support.environments import OPEN_MPI
 from support.preempted import Ring, assert_undisturbed, run_collective, saved_step
 
@@ -23,7 +24,15 @@ def test_a_signal_to_the_launcher_saves_after_the_step_under_way(tmp_path):
     code, said = run_collective(parts, ring, flags=("--max_restart", "2", "--requeue_code", "99"))
     assert code == 99, said
     assert "launch: asked by SIGUSR1 to save and to leave, within 60 s" in said
-    assert saved_step(parts, said, 99) >= 4
+    step = saved_step(parts, said, 99)
+    assert step >= 4
+    (run,) = runs_in(parts / "log")
+    events = [(event["kind"], event["text"]) for event in read_lines(run, EVENTS)]
+    assert events == [
+        ("request", "asked by SIGUSR1 to save and to leave"),
+        ("saved", f"the job has saved at step {step}"),
+        ("end", f"pre-empted: saved at step {step}, exit 99"),
+    ]
     code, said = run_collective(parts)
     assert code == 0, said
     assert_undisturbed(whole, parts)

@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from argosy.foundation import process_state
+from argosy.foundation.call_log import CallLog
 from argosy.foundation.trace import STEPS, trace
 
 COMMUNICATION, WAITING, DATA, PULL, PUSH, CHECKPOINT = KINDS = range(6)
@@ -51,8 +52,10 @@ class Listener(Protocol):
     def add(self, step: Step) -> None:
         """A step has ended."""
 
-    def begin_wait(self, since_ns: int, place: str) -> None:
-        """This process has been waiting for some time at ``place``; ``end_wait`` follows."""
+    def begin_wait(self, since_ns: int, place: str, awaited: Sequence[int]) -> None:
+        """This process has been waiting for some time at ``place`` for the ranks ``awaited``;
+        ``end_wait`` follows.
+        """
 
     def end_wait(self) -> None: ...
 
@@ -60,6 +63,9 @@ class Listener(Protocol):
         """See whether something is asked of this process; who has no steps calls it now and
         then.
         """
+
+    def tell_plan(self, text: str) -> None:
+        """How this process trains, for people."""
 
 
 class Account:
@@ -78,6 +84,8 @@ class Account:
 
     def __init__(self) -> None:
         self.listener: Listener | None = None
+        self._held: list[tuple[int, list[int]]] = []
+        self.calls: CallLog | None = None  # the last collectives, if somebody wants to know
         self._showing = threading.Lock()  # held by the thread whose wait is shown
         self.restart()
         self.thread = threading.main_thread().ident
@@ -107,6 +115,20 @@ class Account:
             self.named_ns += own_ns
             self.spent_ns[kind] += own_ns
 
+    def hold(self, since_ns: int, ended_ns: list[int]) -> None:
+        """This thread waits from ``since_ns`` on, in code that does not tell, for a collective that
+        puts into ``ended_ns`` when it has ended.
+        """
+        self._held.append((since_ns, ended_ns))
+
+    def _settle(self, now_ns: int) -> None:
+        """Count the waits that were held: all at once, since they begin together."""
+        since_ns = min(since for since, _ in self._held)
+        until_ns = max(ended[0] if ended else now_ns for _, ended in self._held)
+        self._held.clear()
+        if until_ns > since_ns:
+            self.spent_ns[COMMUNICATION] += until_ns - since_ns
+
     @contextmanager
     def waiting_for(self, kind: int) -> Iterator[None]:
         """The same for a block that is not in a hurry."""
@@ -116,6 +138,17 @@ class Account:
         finally:
             self.leave(kind, mark)
 
+    @contextmanager
+    def taken_over(self) -> Iterator[None]:
+        """While the thread whose time is a step's does nothing but wait for this one, what this one
+        waits for counts in its place.
+        """
+        before, self.thread = self.thread, threading.get_ident()
+        try:
+            yield
+        finally:
+            self.thread = before
+
     def blame(self, rank: int, waited_ns: int) -> None:
         """Of the communication that this thread is in, so long was spent waiting for ``rank``."""
         if threading.get_ident() == self.thread:
@@ -124,24 +157,33 @@ class Account:
             self._waited_ns[rank] = self._waited_ns.get(rank, 0) + waited_ns
 
     @contextmanager
-    def long_wait(self, since_ns: int, place: str) -> Iterator[None]:
-        """Show that this process waits, and has for some time; one wait at a time is shown."""
+    def long_wait(self, since_ns: int, place: str, awaited: Sequence[int] = ()) -> Iterator[None]:
+        """Show that this process waits, and has for some time, for the ranks ``awaited``; one wait
+        at a time is shown.
+        """
         listener = self.listener
         if listener is None or not self._showing.acquire(blocking=False):
             yield
             return
         try:
-            listener.begin_wait(since_ns, place)
+            listener.begin_wait(since_ns, place, awaited)
             yield
         finally:
             listener.end_wait()
             self._showing.release()
+
+    def tell_plan(self, text: str) -> None:
+        """Show how this process trains."""
+        if self.listener is not None:
+            self.listener.tell_plan(text)
 
     def end_step(self) -> None:
         """The parameters are updated; the next step begins. One frame: small programs run
         thousands of times a second.
         """
         now_ns = time.perf_counter_ns()
+        if self._held:
+            self._settle(now_ns)
         self.thread = threading.get_ident()
         self._number += 1
         if trace.recordings and self._number:
@@ -173,4 +215,4 @@ class Account:
         trace.add(name, "step", self._began_ns, about, ended_ns=now_ns, track=STEPS)
 
 
-account = process_state.register("foundation.account", Account(), attributes=("listener",))
+account = process_state.register("foundation.account", Account(), attributes=("listener", "calls"))

@@ -28,11 +28,13 @@ from typing import Any
 
 from argosy.foundation.errors import CheckpointError
 from argosy.foundation.files import inside, replacing
+from argosy.foundation.progress import Told, progress
 
 log = logging.getLogger("argosy.checkpoint")
 
 NAME = "manifest.json"
 _LARGEST = 1 << 26
+_READ_BYTES = 1 << 20
 _HEX = frozenset("0123456789abcdef")
 
 Fact = dict[str, Any]
@@ -111,19 +113,21 @@ def fact_of(path: Path, name: str) -> Fact:
     """What a manifest says of a file that lies at ``path`` and is called ``name`` in the
     checkpoint.
     """
-    return {"file": name, "bytes": path.stat().st_size, "sha256": _digest(path)}
+    size = path.stat().st_size
+    with progress(f"reading {path}", size) as told:
+        return {"file": name, "bytes": size, "sha256": _digest(path, told)}
 
 
-def verified(folder: Path, fact: Fact) -> Path:
+def verified(folder: Path, fact: Fact, told: Told = lambda count: None) -> Path:
     """The path of a file of the checkpoint; CheckpointError unless it is the file that the manifest
-    was written with.
+    was written with. ``told`` hears of the bytes that are read.
     """
     path = inside(folder, fact["file"], str(folder / NAME))
     try:
         is_same = (
             path.is_file()
             and path.stat().st_size == fact["bytes"]
-            and _digest(path) == fact["sha256"]
+            and _digest(path, told) == fact["sha256"]
         )
     except OSError as error:
         raise CheckpointError(f"{path}: {error.strerror}") from error
@@ -207,6 +211,10 @@ def _check(found: Any, expected: Mapping[str, type], path: Path, what: str) -> N
             )
 
 
-def _digest(path: str | os.PathLike[str]) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _digest(path: str | os.PathLike[str], told: Told) -> str:
+    found = hashlib.sha256()
+    with open(path, "rb", buffering=0) as file:
+        while data := file.read(_READ_BYTES):
+            found.update(data)
+            told(len(data))
+    return found.hexdigest()

@@ -88,6 +88,8 @@ SECTIONS: dict[str, tuple[Variable, ...]] = {
         _row("PADDLE_JOB_ID", "both", "default", "name of the job, in log names (`--job_id`)"),
         _row("PADDLE_LOG_DIR", "both", "log", "folder of the logs (`--log_dir`)"),
         _row("PADDLE_LOG_OVERWRITE", "you", "false", "empty logs first (`--log_overwrite`)"),
+        _row("ARGOSY_KEEP_RUNS", "you", "20",
+            "how many runs are kept in the log folder; 0: all (`--keep_runs`)"),
         _row("PADDLE_LOG_LEVEL", "you", "INFO",
             "WARNING and above hide the table of processes (`--log_level`)"),
         _row("PADDLE_MAX_RESTART", "you", "0, elastic jobs 3",

@@ -20,6 +20,7 @@ import numpy as np
 
 from argosy.foundation import arrays, files
 from argosy.foundation.errors import CheckpointError, DtypeError, NotSupported, UsageError, nearest
+from argosy.foundation.progress import counted, progress
 from argosy.framework import pickles, static_kinds, tensor_file
 from argosy.framework.mode import in_dynamic_mode
 from argosy.tensor.engine import Tensor, wrap
@@ -87,8 +88,9 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
             _write_binary(obj, file)
         return
     saved = _state_arrays(obj, protocol) if _is_state_dict(obj) else obj
-    with _writing(target) as file:
-        pickles.dump(saved, file, protocol)
+    size = sum(getattr(value, "nbytes", 0) for value in _members(saved))
+    with _writing(target) as file, progress(f"saving {path}", size) as told:
+        pickles.dump(saved, counted(file, told), protocol)
 
 
 def load(path: Any, **configs: Any) -> Any:
@@ -120,8 +122,11 @@ def load(path: Any, **configs: Any) -> Any:
         )
     name = os.fspath(path)
     if os.path.isfile(name):
-        with open(name, "rb") as file:
-            return _load_file(file, repr(name), configs, wants_arrays)
+        with (
+            open(name, "rb") as file,
+            progress(f"loading {name}", os.path.getsize(name)) as told,
+        ):
+            return _load_file(counted(file, told), repr(name), configs, wants_arrays)
     if os.path.isdir(name):
         return _load_folder(name)
     raise CheckpointError(_missing(name))

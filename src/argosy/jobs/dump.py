@@ -16,6 +16,7 @@ from pathlib import Path
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import ArgosyError, UsageError
 from argosy.runtime.observe import jobs
+from argosy.runtime.observe.card import Collective
 
 _ANSWER_S = 5.0
 _LOOK_S = 0.02
@@ -34,7 +35,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         waits = member["waits_at"] and f", waits for {member['waits_s']:.1f} s in "
         steps = f"{member['num_steps']} steps"
         print(f"{member['label']} (pid {member['pid']}) {member['state']}, {steps}{waits}", end="")
-        print(f"{member['waits_at']}\n{member['stacks'] or '  its stacks are not known'}")
+        print(member["waits_at"])
+        for call in member["collectives"]:
+            print(f"  {Collective(**call).text()}")
+        print(member["stacks"] or "  its stacks are not known")
+    for line in card["who_waits"]:
+        print(line)
+    if card["plan"]:
+        print(card["plan"])
     print(path)
     return 0
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from argosy.foundation.errors import ArgosyError
-from argosy.runtime.observe import jobs, report, run_folder
+from argosy.runtime.observe import jobs, parquet, report
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -20,9 +20,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         path = found.folder / report.NAME
         if found.pid:
             path = report.write(found.folder)
-        elif run_folder.is_unfinished(found.folder):
+        elif parquet.is_unfinished(found.folder):
             path = report.write(found.folder)
-            run_folder.finish(found.folder)
+            parquet.finish(found.folder)
     except ArgosyError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1

@@ -8,9 +8,10 @@ import time
 from collections.abc import Sequence
 
 from argosy.foundation.errors import ArgosyError
-from argosy.runtime.observe import jobs, panel
+from argosy.runtime.observe import jobs, panel, tables
 from argosy.runtime.observe.pacing import Paces
 from argosy.runtime.observe.summary import Pace
+from argosy.runtime.observe.tables import TableState
 
 _LOOK_S = 0.5
 
@@ -34,11 +35,12 @@ def watch(name: str, only_once: bool) -> int:
         print(f"the job of {found.folder} has ended")
         return 1
     is_live = sys.stdout.isatty() and not only_once
+    elsewhere = jobs.Elsewhere(found.folder)
     paces = Paces(found.labels, found.readers())
     with _Drawing(is_live) as draw:
         while True:
             time.sleep(_LOOK_S)
-            draw(paces.read())
+            draw([*paces.read(), *elsewhere.paces()], elsewhere.tables())
             if only_once:
                 return 0
             now = jobs.find(str(found.folder))
@@ -66,12 +68,13 @@ class _Drawing:
             self._live.start()
         return self
 
-    def __call__(self, paces: Sequence[Pace]) -> None:
+    def __call__(self, paces: Sequence[Pace], shown: Sequence[TableState]) -> None:
         now_ns = time.perf_counter_ns()
-        if self._live is None:
-            print(panel.line(paces, now_ns), flush=True)
-        else:
-            self._live.update(panel.panel(paces, now_ns), refresh=True)
+        if self._live is not None:
+            self._live.update(panel.panel(paces, now_ns, shown), refresh=True)
+            return
+        said = f"; {tables.line(shown)}" if shown else ""
+        print(f"{panel.line(paces, now_ns)}{said}", flush=True)
 
     def __exit__(self, *exc_info: object) -> None:
         if self._live is not None:

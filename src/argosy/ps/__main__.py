@@ -13,6 +13,10 @@ from argosy.foundation.errors import ArgosyError, ConfigError
 from argosy.ps.inspection import inspect_checkpoint, inspect_servers
 from argosy.runtime.comm.token import given
 
+_EXAMPLES = """examples:
+  argosy ps inspect 127.0.0.1:6170,127.0.0.1:6171
+  argosy ps inspect checkpoint --table emb --id 42"""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return the exit code for the shell."""
@@ -39,9 +43,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m argosy.ps")
+    parser = argparse.ArgumentParser(
+        prog="argosy ps",
+        description="Look at parameter servers that run, or at a checkpoint of theirs.",
+        epilog="example: argosy ps inspect checkpoint",
+    )
     inspect = parser.add_subparsers(dest="command", required=True).add_parser(
-        "inspect", help="show servers or a checkpoint"
+        "inspect",
+        help="show servers or a checkpoint",
+        description="Show servers and their tables, the heaviest first, or one row of a table.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     inspect.add_argument(
         "what", help="a checkpoint's folder, or host:port of servers, separated by commas"

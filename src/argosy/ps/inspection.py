@@ -8,6 +8,8 @@ from typing import Any
 
 from argosy.foundation.endpoints import parse
 from argosy.foundation.errors import CheckpointError, ServerUnavailable, TableError, nearest
+from argosy.foundation.progress import progress
+from argosy.foundation.quantities import count_text, size_text
 from argosy.runtime.ps.server import view
 from argosy.runtime.ps.wire import tls
 
@@ -72,13 +74,13 @@ def inspect_checkpoint(folder: Path, row: tuple[str, int] | None) -> str:
         table["bytes"] += fact["bytes"]
         table["files"] += 1
     heaviest = sorted(total.items(), key=lambda item: (-item[1]["bytes"], item[0]))
-    lines = [(name, t["kind"], *_described(t), view.count_text(t["rows"]),
-        view.size_text(t["bytes"]), str(t["files"])) for name, t in heaviest]  # fmt: skip
+    lines = [(name, t["kind"], *_described(t), count_text(t["rows"]),
+        size_text(t["bytes"]), str(t["files"])) for name, t in heaviest]  # fmt: skip
     num_rows = sum(t["rows"] for t in total.values() if t["kind"] == "sparse")
     num_bytes = sum(t["bytes"] for t in total.values())
     head = (
-        f"{folder}: {len(total)} tables, {view.count_text(num_rows)} rows, "
-        f"{view.size_text(num_bytes)} in {len(files)} files"
+        f"{folder}: {len(total)} tables, {count_text(num_rows)} rows, "
+        f"{size_text(num_bytes)} in {len(files)} files"
     )
     columns = ("table", "kind", "rule", "dim", "rows", "bytes", "files")
     return (
@@ -101,9 +103,11 @@ def _saved_row(folder: Path, files: list[dict[str, Any]], table: str, id: int) -
     names = sorted({fact["table"] for fact in files if fact["kind"] == "sparse"})
     if table not in names:
         raise CheckpointError(f"{folder} has no sparse table {table!r}.{nearest(table, names)}")
-    for fact in files:
-        if fact["table"] == table:
-            found = parquet.read_table(folder / fact["file"], filters=[("id", "=", id)]).to_pylist()
+    parts = [fact["file"] for fact in files if fact["table"] == table]
+    with progress(f"looking for row {id} of {table}", len(parts), "files") as told:
+        for name in parts:
+            found = parquet.read_table(folder / name, filters=[("id", "=", id)]).to_pylist()
             if found:
-                return {"table": table, "file": fact["file"], **found[0]}
+                return {"table": table, "file": name, **found[0]}
+            told(1)
     raise CheckpointError(f"table {table!r} of {folder} has no row of id {id}")

@@ -37,8 +37,8 @@ class Kept:
     def add(self, step):
         self.steps.append(step)
 
-    def begin_wait(self, since_ns, place):
-        self.waits.append((since_ns, place))
+    def begin_wait(self, since_ns, place, awaited):
+        self.waits.append((since_ns, place, awaited))
 
     def end_wait(self):
         self.waits.append("end")
@@ -130,9 +130,9 @@ def test_a_restart_forgets_what_was(kept, clock):
 
 def test_one_long_wait_is_shown_at_a_time(kept):
     account, _ = kept
-    with account.long_wait(5, "barrier"), account.long_wait(6, "recv"):
-        assert account.listener.waits == [(5, "barrier")]
-    assert account.listener.waits == [(5, "barrier"), "end"]
+    with account.long_wait(5, "barrier", (1,)), account.long_wait(6, "recv"):
+        assert account.listener.waits == [(5, "barrier", (1,))]
+    assert account.listener.waits == [(5, "barrier", (1,)), "end"]
     with pytest.raises(KeyError), account.long_wait(7, "recv"):
         raise KeyError
-    assert account.listener.waits[2:] == [(7, "recv"), "end"]
+    assert account.listener.waits[2:] == [(7, "recv", ()), "end"]

@@ -374,6 +374,7 @@ class Fleet:
         parameters = () if mode == STATIC else optimized_parameters(optimizer)
         plan = self._plan = self._planned(mode, optimizer_kinds(optimizer), parameters)
         log_util.logger.debug(plan.describe())
+        account.tell_plan(plan.describe())
         sharding = self._sharding_groups(plan)
         if is_torch:
             self._optimizer = torch_optimizer.wrapped(optimizer, plan, self._group(), sharding)

@@ -13,13 +13,21 @@ import functools
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter_ns
 from typing import Any, TypeVar
 
 import torch
 
 from argosy.foundation.account import COMMUNICATION, account
+from argosy.foundation.call_log import (
+    END,
+    CallLog,
+    pack_begin,
+    pack_end,
+    size_of,
+)
 from argosy.foundation.errors import CollectiveTimeout, CommError
 from argosy.foundation.trace import trace
 from argosy.runtime.comm.bucket import Bucket
@@ -28,6 +36,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
+_SAID = {"finish": "average of gradients"}
 _CLOSE_S = 10.0  # longer than backends wait for their calls when they are closed
 
 
@@ -129,6 +138,7 @@ class CommQueue:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self._codes: dict[str, int] = {}  # in the process's log of collectives, by name
         self._running = threading.Lock()  # held by whichever thread runs a call
         self._changed = threading.Condition(threading.Lock())
         # Guarded by _changed. The head stays in until it has run: an empty queue means that nothing
@@ -151,14 +161,26 @@ class CommQueue:
         if not self._queue and not self._closed and self._running.acquire(blocking=False):
             began_ns = perf_counter_ns()
             mark = began_ns - account.named_ns
+            calls = account.calls
+            if calls is not None:  # as _noted does, without its frames
+                try:
+                    code = self._codes[call.__name__]
+                    size = args[0].nbytes if args else call.__self__.tensor.nbytes  # type: ignore[attr-defined]
+                except Exception:  # a new name, a list of tensors, one without memory of its own
+                    code, size = self._code(calls, _name(call)), size_of(call, args)
+                number, at = next(calls.places)
+                pack_begin(calls.memory, at, number, began_ns, size, code)
             try:
                 return call(*args)
             finally:
                 self._running.release()
+                now_ns = perf_counter_ns()
+                if calls is not None:
+                    pack_end(calls.memory, at + END, number, now_ns)
                 if trace.recordings:
                     _trace(call, args, self.name, began_ns)
                 if threading.get_ident() == account.thread:  # account.leave, without its frame
-                    own_ns = perf_counter_ns() - account.named_ns - mark
+                    own_ns = now_ns - account.named_ns - mark
                     account.named_ns += own_ns
                     account.spent_ns[COMMUNICATION] += own_ns
         return self.submit(call, *args).wait()
@@ -207,13 +229,17 @@ class CommQueue:
         """Run ``begin`` for the first in the queue, and leave the rest to the thread, through
         ``left``.
         """
-        began_ns = perf_counter_ns()
+        calls, began_ns, mark = account.calls, perf_counter_ns(), account.enter()
         try:
             rest = begin()
         except BaseException as caught:  # it belongs to whoever waits
             rest = functools.partial(_raise, caught)
+        account.leave(COMMUNICATION, mark)
         if trace.recordings:
             trace.add(f"begin {work.what}", "collective", began_ns, {"group": self.name})
+        if rest is None and calls is not None:  # else the thread notes it
+            code = self._code(calls, work.what)
+            calls.end(calls.begin(code, -1, began_ns), perf_counter_ns())
         with self._changed:
             if rest is None and not self._is_taken:
                 self._queue.popleft()
@@ -241,7 +267,7 @@ class CommQueue:
         """
         began_ns = perf_counter_ns()
         try:
-            with self._running:
+            with self._running, self._noted(work.what, call, args):
                 result = call(*args)
         except BaseException as caught:
             work.finish(None, caught)
@@ -249,6 +275,27 @@ class CommQueue:
             if trace.recordings:
                 _trace(call, args, self.name, began_ns)
             work.finish(result)
+
+    def _code(self, calls: CallLog, name: str) -> int:
+        """What a collective of this group is in the log of them."""
+        code = self._codes.get(name)
+        if code is None:
+            code = self._codes[name] = calls.code(f"{_SAID.get(name, name)} of group {self.name!r}")
+        return code
+
+    @contextmanager
+    def _noted(self, what: str, call: Callable[..., Any], args: tuple[Any, ...]) -> Iterator[None]:
+        """Note a call for those who look on; ``run`` has this written out."""
+        calls = account.calls
+        if calls is None:
+            yield
+            return
+        code = self._code(calls, what)
+        number = calls.begin(code, size_of(call, args), perf_counter_ns())
+        try:
+            yield
+        finally:
+            calls.end(number, perf_counter_ns())
 
     def _serve(self) -> None:
         while True:
@@ -259,7 +306,7 @@ class CommQueue:
                 work, call, args = self._queue[0]
                 self._is_taken = True
             result, error = None, None
-            with self._running:
+            with self._running, self._noted(work.what, call, args):
                 began_ns = perf_counter_ns()
                 try:
                     result = call(*args)

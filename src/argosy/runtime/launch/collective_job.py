@@ -42,7 +42,9 @@ def run_collective(spec: LaunchSpec, seen: Observation) -> int:
             ).run()
         if outcome.failed is None or outcome.was_asked or attempt > spec.max_restart:
             break
-        say(f"launch: restarting the job ({attempt} of at most {spec.max_restart} restarts)")
+        again = f"restarting the job ({attempt} of at most {spec.max_restart} restarts)"
+        say(f"launch: {again}")
+        seen.event("restart", again)
     return shell_code(outcome.exit_code)
 
 

@@ -46,6 +46,7 @@ from argosy.runtime.launch.hosts import Failure, Host, Rendezvous
 from argosy.runtime.launch.machine import this_machine
 from argosy.runtime.launch.master import JOIN_S, own_address, reach
 from argosy.runtime.launch.observation import Observation
+from argosy.runtime.launch.other_paces import NOTHING, OtherPaces
 from argosy.runtime.launch.planners import round as round_planner
 from argosy.runtime.launch.ports import reserve
 from argosy.runtime.launch.process_spec import Job
@@ -119,6 +120,11 @@ def _check(server: StoreServer, say: Say) -> None:
         raise
 
 
+def _pace_key(arrival: int) -> str:
+    """Under which a launcher tells of its processes."""
+    return f"pace/{arrival}"
+
+
 class _Signals:
     """What signals do: they are requests to a round whose processes can save, else they end this
     launcher. SIGUSR1 alone ends nobody; it is kept for the next round.
@@ -178,6 +184,7 @@ class _Agent(SimpleElasticAgent):
         self._supervisor: Supervisor | None = None  # of this round
         self._outcome: Outcome | None = None  # of its processes
         self._is_first = True
+        self._num_rounds = self._num_hosts = 0
         # torch's rounds keep the C++ half of a Python store alive, not the Python half
         self._python_store = store
         self._server = server  # of the meeting point, if it is served here
@@ -212,13 +219,14 @@ class _Agent(SimpleElasticAgent):
         self.exit_code = 0
         self._is_through = False
         job = self._agree(worker_group.store, worker_group)
+        self._tell_round(job, worker_group.group_world_size or 1)
         self._is_first = False
         self._supervisor = Supervisor(
             job,
             self._say,
             check=self._check_stores,
             terminal=self._seen.terminal.over(sys.stdout.buffer),
-            watch=self._seen.watch(job),
+            watch=self._seen.watch(job, self._paces(worker_group)),
         )
         pids = self._supervisor.start()
         self._signals.begin(self._supervisor)
@@ -234,6 +242,7 @@ class _Agent(SimpleElasticAgent):
         assert count is not None
         endpoints = reserve(self._round, self._address, spec.start_port, spec.nproc)
         mine = Host(self._address, spec.node_rank, endpoints, spec.devices)
+        store.set(_pace_key(arrival), NOTHING)
         store.set(f"node/{arrival}", mine.to_json())
         hosts = [Host.from_json(store.get(f"node/{i}"), f"node/{i}") for i in range(count)]
         if round_planner.in_rank_order(hosts, spec.sorts_hosts)[0] == arrival:
@@ -246,6 +255,28 @@ class _Agent(SimpleElasticAgent):
         return round_planner.plan(
             spec, hosts, arrival, where, this_machine(), is_first=self._is_first
         )
+
+    def _tell_round(self, job: Job, num_hosts: int) -> None:
+        """Keep that the job goes on with these hosts, if it is not just starting."""
+        self._num_rounds += 1
+        ranks = ", ".join(str(process.member.rank) for process in job.processes)
+        changed = f", {self._num_hosts} before" if num_hosts != self._num_hosts else ""
+        if self._num_rounds > 1:
+            self._seen.event(
+                "round",
+                f"round {self._num_rounds} begins with {num_hosts} hosts{changed}; this host has "
+                f"the ranks {ranks}",
+            )
+        self._num_hosts = num_hosts
+
+    def _paces(self, group: WorkerGroup) -> OtherPaces | None:
+        """The processes of all hosts, for the host of rank 0."""
+        count, arrival = group.group_world_size or 1, group.group_rank or 0
+        if count == 1:
+            return None
+        keys = [_pace_key(host) for host in range(count)]
+        # it serves the workers' store
+        return OtherPaces(group.store, keys, arrival, reads=self._round_server is not None)
 
     def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
         assert self._supervisor is not None
@@ -356,6 +387,7 @@ class _Agent(SimpleElasticAgent):
         label = f"rank {failure.rank} on {failure.address}"
         words = report.end_of(label, failure.exit_code, f"{_EVERYONE} were ended")
         self._say(f"launch: {words}")
+        self._seen.event("failure", words)
 
     def _exit_barrier(self) -> None:
         """Nothing to wait for: a host is through only when all are. ``leave`` comes in the end,

@@ -76,6 +76,8 @@ FLAGS = (
         "serve a page that shows the job while it runs, on 127.0.0.1"),
     Flag("tensorboard", (), boolean, False, "",
         "write the run for TensorBoard too: loss, pace, where time goes"),
+    Flag("keep_runs", (), int, 20, "ARGOSY_KEEP_RUNS",
+        "how many runs are kept in the log folder, the newest; 0: all (default: 20)"),
     Flag("num_threads", (), int, None, "",
         "threads per process (default: OMP_NUM_THREADS, else cores / processes)"),
     Flag("backend", (), str, "", "",

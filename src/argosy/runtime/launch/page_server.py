@@ -18,14 +18,13 @@ import hmac
 import json
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from argosy.foundation.endpoints import LOOPBACK
-from argosy.runtime.observe import metrics, report
-from argosy.runtime.observe.summary import Pace
+from argosy.runtime.observe import report
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -34,15 +33,17 @@ _HEADERS = {
     "X-Frame-Options": "DENY",
 }
 _IDLE_S = 5.0
+# of a header ``Accept``: the type of the text, and the text
+Metrics = Callable[[str], tuple[str, str]]
 
 
 class PageServer:
-    """Serves the run in ``folder`` until ``close``; ``paces`` gives what was last seen of its
-    processes.
+    """Serves the run in ``folder`` until ``close``; ``metrics`` gives what Prometheus is
+    told.
     """
 
-    def __init__(self, folder: Path, paces: Callable[[], Sequence[Pace]]) -> None:
-        self._server = _Server(folder, paces)
+    def __init__(self, folder: Path, metrics: Metrics) -> None:
+        self._server = _Server(folder, metrics)
         self.address = f"http://{self._server.hosts[0]}/{self._server.token}/"
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="argosy-page", daemon=True
@@ -60,12 +61,18 @@ class _Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, folder: Path, paces: Callable[[], Sequence[Pace]]) -> None:
+    def __init__(self, folder: Path, metrics: Metrics) -> None:
         super().__init__((LOOPBACK, 0), _Handler)
-        self.folder, self.paces = folder, paces
+        self.metrics = metrics
+        self._report = report.Report(folder)
+        self._reading = threading.Lock()  # of the report, which is read by one at a time
         self.token = secrets.token_urlsafe(16)
         port = self.server_address[1]
         self.hosts = (f"{LOOPBACK}:{port}", f"localhost:{port}")
+
+    def data(self) -> dict[str, Any]:
+        with self._reading:
+            return self._report.data()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -84,10 +91,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404, "text/plain", b"not found\n")
             return
         if name == "metrics":
-            kind, text = metrics.answer(here.paces(), self.headers.get("Accept", ""))
+            kind, text = here.metrics(self.headers.get("Accept", ""))
             self._answer(200, kind, text.encode())
         elif name in ("", "data"):
-            data = report.data_of(here.folder)
+            data = here.data()
             if name:
                 self._answer(200, "application/json", json.dumps(data, allow_nan=False).encode())
             else:

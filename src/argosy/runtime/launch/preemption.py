@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from argosy.foundation import notices
 from argosy.foundation.notices import Notice
@@ -21,17 +21,20 @@ from argosy.runtime.launch.report import Say
 
 class Preemption:
     """The requests to the job on this host, and their fate. ``group`` is the process group outside
-    which nobody is signalled.
+    which nobody is signalled; ``tell`` keeps what happens.
 
     ``asked`` is the signal of the first request that somebody could answer, 0 while there is none;
     ``saved_at`` the step that was saved then. ``has_requeued``: a process has ended with the code
     that says so.
     """
 
-    def __init__(self, group: int, grace_s: float, say: Say) -> None:
+    def __init__(
+        self, group: int, grace_s: float, say: Say, tell: Callable[[str, str], None]
+    ) -> None:
         self._group = group
         self._grace_s = grace_s
         self._say = say
+        self._tell = tell
         self._signals_by_pid: dict[int, int] = {}  # of those that can save, as a set of bits
         self._told: set[int] = set()
         self._kept = 0  # a signal that nobody could answer yet
@@ -74,6 +77,8 @@ class Preemption:
                 self._signals_by_pid.pop(notice.pid, None)
             elif notice.kind == notices.SAVED:
                 self._signals_by_pid.pop(notice.pid, None)
+                if self.saved_at != notice.number:
+                    self._tell("saved", f"the job has saved at step {notice.number}")
                 self.saved_at = notice.number
             elif not self.asked:
                 self.begin(notice.number or signal.SIGUSR1)
@@ -95,10 +100,9 @@ class Preemption:
         """The job is to save and to leave, whoever can, from now on."""
         if not self.asked:
             self.asked, self._asked_s = number, time.monotonic()
-            self._say(
-                f"launch: asked by {signal.Signals(number).name} to save and to leave, within "
-                f"{self._grace_s:g} s"
-            )
+            asked = f"asked by {signal.Signals(number).name} to save and to leave"
+            self._say(f"launch: {asked}, within {self._grace_s:g} s")
+            self._tell("request", asked)
         self._pass_on()
 
     def _pass_on(self) -> None:

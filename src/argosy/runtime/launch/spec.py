@@ -83,6 +83,7 @@ class LaunchSpec:
     shows_table: bool = True
     serves_page: bool = False
     writes_scalars: bool = False  # for TensorBoard
+    keep_runs: int = 20  # 0: all
     ps: PsSpec | None = None  # None: a collective job
     scheduling: Scheduling | None = None  # None: it is started here
 
@@ -168,6 +169,7 @@ def parse(
         generation=generation,
         serves_page=values["page"],
         writes_scalars=values["tensorboard"],
+        keep_runs=_count(values["keep_runs"], "--keep_runs"),
         shows_table=values["print_config"] and not _is_quiet(values["log_level"]),
         ps=ps,
         scheduling=asked,
@@ -320,6 +322,12 @@ def _restarts(values: Mapping[str, Any], is_elastic: bool, is_listed: bool) -> i
 def _exit_code(value: int) -> int:
     if not 0 < value < 256:
         raise ConfigError(f"launch: --requeue_code must be from 1 to 255, but is {value}")
+    return value
+
+
+def _count(value: int, source: str) -> int:
+    if value < 0:
+        raise ConfigError(f"launch: {source} must be 0 or more, but is {value}")
     return value
 
 

@@ -130,7 +130,7 @@ class Supervisor:
                 self._follower = Follower(followed, terminal or sys.stdout.buffer)
                 stack.callback(self._follower.close)
             self._pool = stack.enter_context(ProcessPool(folder))
-            self._preemption = Preemption(self._pool.group_id, job.grace_s, say)
+            self._preemption = Preemption(self._pool.group_id, job.grace_s, say, self._event)
             self._open = stack.pop_all()
 
     def run(self) -> Outcome:
@@ -248,7 +248,7 @@ class Supervisor:
         if self._watch is None:
             return
         cause = report.end_of(label, code, kills=self._about_kills())
-        self._watch.event("failure", cause)
+        self._event("failure", cause)
         self._watch.card(cause, self._ends())
 
     def _hear_others(self, others: Others, *, is_urgent: bool) -> None:
@@ -287,8 +287,7 @@ class Supervisor:
         self._restarts[label] += 1
         again = f"it is started again ({self._restarts[label]} of at most {allowed})"
         self._say(f"launch: {report.end_of(label, code, again)}")
-        if self._watch is not None:
-            self._watch.event("restart", report.end_of(label, code, again))
+        self._event("restart", report.end_of(label, code, again))
         self._start(child.spec)
         return True
 
@@ -335,11 +334,20 @@ class Supervisor:
     def report_end(self, outcome: Outcome) -> None:
         """Say how the job ended, if nobody has failed and it has not just come to its end."""
         if outcome.was_asked and outcome.exit_code < 0:
-            self._say(report.not_saved(self._job.grace_s, self._job.everyone))
+            words = report.not_saved(self._job.grace_s, self._job.everyone)
         elif outcome.exit_code < 0:
-            self._say(report.stopped(outcome.exit_code, self._job.everyone))
+            words = report.stopped(outcome.exit_code, self._job.everyone)
         elif outcome.exit_code == self._job.requeue_code and outcome.was_asked:
-            self._say(report.preempted(self._preemption.saved_at, outcome.exit_code))
+            words = report.preempted(self._preemption.saved_at, outcome.exit_code)
+        else:
+            return
+        self._say(words)
+        self._event("end", words.removeprefix("launch: "))
+
+    def _event(self, kind: str, text: str) -> None:
+        """Keep what has happened, if somebody watches."""
+        if self._watch is not None:
+            self._watch.event(kind, text)
 
     def report(self, outcome: Outcome) -> None:
         """Say which process failed first, and show the end of its log."""

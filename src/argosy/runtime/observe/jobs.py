@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import mmap
 import os
+import platform
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.runtime.observe.accounts import SLOT_BYTES, readers_of
+from argosy.runtime.observe.others import pace_of
 from argosy.runtime.observe.ring import Request, RingReader, ask
-from argosy.runtime.observe.run_folder import read_facts, runs_in
+from argosy.runtime.observe.run_folder import read_facts, read_now, runs_in
+from argosy.runtime.observe.summary import Pace
+from argosy.runtime.observe.tables import TableState
+
+T = TypeVar("T")
 
 
 def started_at(pid: int) -> int | None:
@@ -69,6 +77,28 @@ class FoundJob:
             os.close(fd)
 
 
+class Elsewhere:
+    """What the launcher of a job knows that is not in the rings of its host."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def paces(self) -> list[Pace]:
+        """The processes of other hosts."""
+        now_ns = time.perf_counter_ns()
+        return self._read("processes", lambda told: pace_of(told, now_ns))
+
+    def tables(self) -> list[TableState]:
+        """The tables of parameter servers."""
+        return self._read("tables", TableState.from_json)
+
+    def _read(self, name: str, make: Callable[[Any], T]) -> list[T]:
+        try:
+            return [make(told) for told in read_now(self._folder).get(name, ())]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise CheckpointError(f"now.json in {self._folder} is damaged") from None
+
+
 def find(name: str) -> FoundJob:
     """The job that ``name`` is: a run's folder, or a log folder, whose newest run counts."""
     folder = Path(name)
@@ -81,10 +111,19 @@ def find(name: str) -> FoundJob:
     if not runs:
         raise UsageError(f"{name!r} has no runs: no job was started with this log folder")
     facts = read_facts(runs[-1])
+    return FoundJob(runs[-1], facts, launcher_of(facts))
+
+
+def launcher_of(facts: Mapping[str, Any]) -> int:
+    """The pid of the launcher that still runs a job, 0 if it has ended."""
     launcher = facts.get("launcher")
-    pid = 0
-    if isinstance(launcher, dict) and facts.get("account_fd", -1) != -1:
-        pid = int(launcher.get("pid", 0))
-        if started_at(pid) != launcher.get("started"):
-            pid = 0
-    return FoundJob(runs[-1], facts, pid)
+    if not isinstance(launcher, dict) or facts.get("account_fd", -1) == -1:
+        return 0
+    pid = int(launcher.get("pid", 0))
+    return pid if started_at(pid) == launcher.get("started") else 0
+
+
+def is_over(facts: Mapping[str, Any]) -> bool:
+    """Whether a job has ended, or, if it was one of this host, its launcher has."""
+    is_here = facts.get("host") == platform.node()
+    return facts.get("account_fd") == -1 or (is_here and not launcher_of(facts))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from argosy.foundation.account import NAMES
+from argosy.foundation.call_log import Call
 from argosy.runtime.observe.ring import STEPS, RingReader
 from argosy.runtime.observe.summary import Pace, pace
 
@@ -39,13 +42,22 @@ class Paces:
             window = self._windows[label]
             window.add(steps)
             recent = window.recent(time.perf_counter_ns())
-            found.append(pace(label, reader.rank, recent, reader.long_wait(), window.num_steps))
+            now = pace(label, reader.rank, recent, reader.long_wait(), window.num_steps)
+            found.append(replace(now, wall_s=window.wall_s, spent_s=dict(window.spent_s)))
         return found
 
     def pids(self) -> dict[str, int]:
         """The processes that have come."""
         found = {label: reader.pid for label, reader in self._rings.items()}
         return {label: pid for label, pid in found.items() if pid}
+
+    def calls(self) -> dict[str, list[Call]]:
+        """The last collectives of each process, the oldest first."""
+        return {label: reader.calls() for label, reader in self._rings.items()}
+
+    def plan(self) -> str:
+        """How the job trains, in the words of the first process that has told."""
+        return next((text for reader in self._rings.values() if (text := reader.plan())), "")
 
 
 class _Window:
@@ -54,11 +66,19 @@ class _Window:
     def __init__(self) -> None:
         self._parts: deque[npt.NDArray[Any]] = deque()
         self.num_steps = 0
+        self.wall_s = 0.0
+        self.spent_s = dict.fromkeys(NAMES, 0.0)
 
     def add(self, steps: npt.NDArray[Any]) -> None:
-        if len(steps):
-            self._parts.append(steps)
-            self.num_steps = int(steps["number"][-1])
+        if not len(steps):
+            return
+        self._parts.append(steps)
+        if steps["number"][0] <= self.num_steps:  # it was started again
+            self.wall_s, self.spent_s = 0.0, dict.fromkeys(NAMES, 0.0)
+        self.num_steps = int(steps["number"][-1])
+        self.wall_s += float(steps["wall"].sum()) / 1e9
+        for name in NAMES:
+            self.spent_s[name] += float(steps[name].sum()) / 1e9
 
     def recent(self, now_ns: int) -> npt.NDArray[Any]:
         """The steps that have ended within the last seconds."""

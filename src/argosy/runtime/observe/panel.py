@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.foundation.account import UNTOLD
-from argosy.runtime.observe.summary import COMPUTE, PARTS, Pace, efficiency, limiter
+from argosy.runtime.observe.summary import COMPUTE, PARTS, Pace, efficiency, limit_text, limiter
+from argosy.runtime.observe.tables import TableState, rich_table
+from argosy.runtime.observe.tables import line as tables_line
 
 _BAR = 32
+_LINES = 24  # of processes
 _STYLES = {
     COMPUTE: "green",
     "communication": "yellow",
@@ -46,15 +49,19 @@ def cells(shares: dict[str, float], width: int = _BAR) -> dict[str, int]:
     return found
 
 
-def panel(paces: Sequence[Pace], now_ns: int) -> Any:
-    """The same with a bar for each process, for rich."""
+def panel(
+    paces: Sequence[Pace], now_ns: int, tables: Sequence[TableState] = (), servers: str = ""
+) -> Any:
+    """The same with a bar for each process, and the tables of servers under what is said of these,
+    for rich. Many processes are shown by the slowest and the most awaited ones.
+    """
     from rich.console import Group
     from rich.panel import Panel
     from rich.table import Table
     from rich.text import Text
 
     table = Table.grid(padding=(0, 1))
-    for pace in paces:
+    for pace in _worth_a_line(paces):
         bar = Text()
         for name, count in cells(dict(pace.shares)).items():
             bar.append("█" * count, style=_STYLES[name])
@@ -68,10 +75,29 @@ def panel(paces: Sequence[Pace], now_ns: int) -> Any:
     rows: list[Any] = [table, legend]
     if said:
         rows.append(Text(said, style="bold"))
-    share = efficiency(paces)
-    limit = "" if math.isnan(share) else f"{share:.0%} of the speed of a step without waits"
+    if tables:
+        rows += [Text(servers or tables_line(tables), style="dim"), rich_table(tables)]
+    rates = [p.steps_per_s for p in paces if p.shares]
+    limit = limit_text(efficiency(paces), min(rates, default=0.0))
     title = line(paces, now_ns).partition(";")[0]
     return Panel(Group(*rows), title=Text(title), subtitle=Text(limit))
+
+
+def _worth_a_line(paces: Sequence[Pace]) -> list[Pace]:
+    """All processes, or those of many that say most, in their order."""
+    if len(paces) <= _LINES:
+        return list(paces)
+    awaited: dict[int, float] = {}
+    for pace in paces:
+        for rank, share in pace.awaited.items():
+            awaited[rank] = awaited.get(rank, 0.0) + share
+
+    def weight(pace: Pace) -> tuple[bool, float, float]:
+        waits = sum(share for name, share in pace.shares.items() if name != COMPUTE)
+        return (pace.wait is not None, awaited.get(pace.rank, 0.0), waits)
+
+    chosen = sorted(paces, key=weight, reverse=True)[:_LINES]
+    return [pace for pace in paces if pace in chosen]
 
 
 def _rate(paces: Sequence[Pace]) -> str:

@@ -1,115 +1,113 @@
 """The report of a run: one HTML file that opens without a network.
 
-``data_of`` sums up what the run folder has, plainly; ``page`` puts it into ``page.html``, where a
-script draws it. The page of a job that runs asks for new data at ``feed``.
+``Report`` sums up what the run folder has, plainly, and reads only what is new each time; ``page``
+puts it into ``page.html``, where a script draws it. The page of a job that runs asks for new data
+at ``feed``.
 """
 
 from __future__ import annotations
 
 import importlib.resources
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from argosy.foundation.account import NAMES
+from argosy.foundation.errors import CheckpointError
 from argosy.foundation.files import replacing
-from argosy.runtime.observe.run_folder import read_events, read_facts, read_raw
-from argosy.runtime.observe.summary import COMPUTE, PARTS
+from argosy.runtime.observe import tables
+from argosy.runtime.observe.digest import Digest, slowest_of
+from argosy.runtime.observe.others import OthersDigest
+from argosy.runtime.observe.run_folder import (
+    EVENTS,
+    OTHERS,
+    TABLES,
+    Lines,
+    read_facts,
+    read_steps,
+)
+from argosy.runtime.observe.summary import COMPUTE
 
-_BINS, _STEPS_OF_BIN = 400, 8  # at most; so many steps in one, or rates are those of chance
-_SLOWEST = 12
+_POINTS, _LEAST_POINTS, _ALL_POINTS = 400, 50, 40_000  # of a line, and of all lines
+_EVENTS = 500  # the last ones
+_SHOWN_FACTS = ("began", "command", "host", "commit", "changed", "versions", "plan")
 NAME = "report.html"
 
 
 def write(folder: Path) -> Path:
-    """Write the report of a run into its folder, from steps.raw or steps.parquet."""
+    """Write the report of a run that is not finished into its folder."""
     path = folder / NAME
     with replacing(path) as file:
-        file.write(page(data_of(folder)).encode())
+        file.write(page(Report(folder).data()).encode())
     return path
 
 
-def data_of(folder: Path) -> dict[str, Any]:
-    """What the page shows of a run, as values for JSON."""
-    facts = read_facts(folder)
-    rows = read_raw(folder)
-    labels = [str(each["label"]) for each in facts["processes"]]
-    began_s = facts["clock_s"]
-    return {
-        "facts": {
-            name: facts.get(name) for name in ("began", "command", "host", "commit", "versions")
-        },
-        "is_running": bool(facts.get("running")),
-        "processes": [
-            {"label": label, **_process(rows[rows["process"] == number], began_s)}
-            for number, label in enumerate(labels)
-        ],
-        "slowest": _slowest(rows, labels, began_s),
-        "events": [
-            {"at_s": event["at_s"] - facts["time_s"], "kind": event["kind"], "text": event["text"]}
-            for event in read_events(folder)
-        ],
-    }
+class Report:
+    """What the page shows of the run in ``folder``, over and over while it runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._digests: dict[str, Digest] = {}
+        self._num_rows = 0
+        self._lines = {name: Lines(folder, name) for name in (EVENTS, OTHERS, TABLES)}
+        self._others: OthersDigest | None = None
+        self._tables: list[dict[str, Any]] = []
+        self._events: list[dict[str, Any]] = []
+
+    def data(self) -> dict[str, Any]:
+        """All of it, as values for JSON; CheckpointError if a file is damaged."""
+        try:
+            return self._data()
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CheckpointError(f"{self._folder}: a file of it is damaged ({error!r})") from error
+
+    def _data(self) -> dict[str, Any]:
+        facts = read_facts(self._folder)
+        self._read(facts)
+        assert self._others is not None
+        digests = {**self._digests, **self._others.by_label}
+        points = max(_LEAST_POINTS, min(_POINTS, _ALL_POINTS // max(1, len(digests))))
+        processes = [{"label": name, **each.summary(points)} for name, each in digests.items()]
+        return {
+            "facts": {name: facts.get(name) for name in _SHOWN_FACTS},
+            "is_running": bool(facts.get("running")),
+            "processes": processes,
+            "limit": limit(processes),
+            "slowest": slowest_of(digests),
+            "tables": tables.series(self._tables, points),
+            "events": [
+                {"at_s": one["at_s"] - facts["time_s"], "kind": one["kind"], "text": one["text"]}
+                for one in self._events
+            ],
+        }
+
+    def _read(self, facts: Mapping[str, Any]) -> None:
+        """Add what has come since the last time."""
+        self._others = self._others or OthersDigest(facts["clock_s"])
+        self._others.add(self._lines[OTHERS].new())
+        self._tables += self._lines[TABLES].new()
+        self._events = [*self._events, *self._lines[EVENTS].new()][-_EVENTS:]
+        labels = [str(each["label"]) for each in facts["processes"]]
+        for label in labels:
+            self._digests.setdefault(label, Digest(facts["clock_s"]))
+        for rows in read_steps(self._folder, len(labels), self._num_rows):
+            self._num_rows += len(rows)
+            for number, label in enumerate(labels):
+                self._digests[label].add(rows[rows["process"] == number])
 
 
-def _process(rows: npt.NDArray[Any], began_s: float) -> dict[str, Any]:
-    """How long each part took in all, and how pace and loss went over time."""
-    spent = {name: float(rows[name].sum()) / 1e9 for name in NAMES}
-    wall_s = float(rows["wall"].sum()) / 1e9
-    return {
-        "num_steps": len(rows),
-        "wall_s": wall_s,
-        "spent_s": {COMPUTE: wall_s - sum(spent.values()), **spent},
-        **_series(rows, began_s),
-    }
-
-
-def _series(rows: npt.NDArray[Any], began_s: float) -> dict[str, Any]:
-    """Steps per second and mean loss in equal spans of time; null where there is none."""
-    if not len(rows):
-        return {"at_s": [], "steps_per_s": [], "loss": []}
-    ends = (rows["began"] + rows["wall"]) / 1e9 - began_s
-    first = float(rows["began"][0]) / 1e9 - began_s
-    bins = max(1, min(_BINS, len(rows) // _STEPS_OF_BIN))
-    span = max(float(ends[-1]) - first, 1e-9) / bins
-    number = np.minimum(((ends - first) / span).astype(np.int64), bins - 1)
-    count = np.bincount(number)
-    told = ~np.isnan(rows["loss"])
-    num_told = np.bincount(number[told], minlength=len(count))
-    total = np.bincount(number[told], rows["loss"][told], minlength=len(count))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        loss = total / num_told
-    return {
-        "at_s": [round(first + (i + 1) * span, 4) for i in range(len(count))],
-        "steps_per_s": [round(float(c) / span, 4) for c in count],
-        "loss": [float(value) if math.isfinite(value) else None for value in loss],
-    }
-
-
-def _slowest(rows: npt.NDArray[Any], labels: Sequence[str], began_s: float) -> list[dict[str, Any]]:
-    """The steps that took longest, and what took most of each."""
-    found = []
-    for row in rows[np.argsort(-rows["wall"], kind="stable")[:_SLOWEST]]:
-        spent = {name: int(row[name]) for name in NAMES}
-        spent[COMPUTE] = int(row["wall"]) - sum(spent.values())
-        most = max(PARTS, key=lambda name: spent[name])
-        who = f" for rank {row['latest']}" if most == "waiting" and row["latest"] >= 0 else ""
-        found.append(
-            {
-                "process": labels[row["process"]],
-                "step": int(row["number"]),
-                "at_s": round(float(row["began"]) / 1e9 - began_s, 4),
-                "wall_s": float(row["wall"]) / 1e9,
-                "mostly": f"{most}{who}",
-                "share": spent[most] / max(1, int(row["wall"])),
-            }
-        )
-    return found
+def limit(processes: list[dict[str, Any]]) -> dict[str, float] | None:
+    """How far the run was from the limit of the machine, the pace that computing alone would allow:
+    the share of the time of all processes that was computing, and that pace. None if nobody
+    stepped.
+    """
+    stepping = [each for each in processes if each["wall_s"] > 0]
+    wall_s = sum(each["wall_s"] for each in stepping)
+    compute_s = sum(each["spent_s"][COMPUTE] for each in stepping)
+    if not wall_s or compute_s <= 0:
+        return None
+    pace = min(each["num_steps"] / each["wall_s"] for each in stepping)
+    return {"share": compute_s / wall_s, "steps_per_s": pace * wall_s / compute_s}
 
 
 def page(data: Mapping[str, Any], feed: str = "") -> str:

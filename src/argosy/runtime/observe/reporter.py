@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from argosy.runtime.observe import accounts, stacks, tracing
 from argosy.runtime.observe.ring import RingWriter
 
 
+@functools.cache
 def attach() -> None:
     """Report to the launcher, if one has started this process and wants to know, and record, if
-    the environment says so. Called once.
+    the environment says so; once, however often it is called.
     """
     value = env.get(accounts.VARIABLE)
     memory = accounts.own_slot(value) if value else None
@@ -28,13 +30,14 @@ def attach() -> None:
     if memory is not None:
         stacks.answer(env.get(stacks.VARIABLE))
         run = env.get(tracing.RUN_VARIABLE)
-        account.listener = RingWriter(
+        account.listener = ring = RingWriter(
             memory,
             os.getpid(),
             env.integer("PADDLE_TRAINER_ID", 0),
             env.integer("PADDLE_TRAINERS_NUM", 1),
             tracing.Tracer(Path(run)).answer if run else None,
         )
+        account.calls = ring.calls
     register_optimizer_step_post_hook(_on_torch_step)
     os.register_at_fork(after_in_child=_detach)
 
@@ -45,6 +48,6 @@ def _on_torch_step(*_: Any) -> None:
 
 def _detach() -> None:
     """In a process that is forked from this one: a worker of a data loader has no steps."""
-    account.listener = None
+    account.listener = account.calls = None
     tracing.record_no_more()
     stacks.forget()

@@ -10,9 +10,12 @@
     40      when that wait began (monotonic clock, ns)
     48      length of ``place`` in bytes
     56      what is asked of the writer: how many steps it is to trace (see ``Request``)
-    64      place: where the writer waits and for whom, in words (448 bytes)
+    64      place: where the writer waits and for whom, in words, a line feed, and the ranks that
+            it waits for (448 bytes)
     512     step n lies at 512 + (n % CAPACITY) * STEP_BYTES:
             number, began_ns, wall_ns, six times of its parts, latest rank, loss, told
+    CALLS   the last collectives (foundation/call_log.py)
+    PLAN    length of the plan in bytes, then its text
 
 One process writes, any may read; what is asked is written by who asks. A reader takes a step only
 if its number is the expected one before and after the copy; what was overwritten meanwhile is
@@ -23,24 +26,29 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from argosy.foundation import call_log
 from argosy.foundation.account import NAMES, Step
 
 CAPACITY = 4096
 _HEADER = 512
 _STEP = struct.Struct("<10qdq")
-RING_BYTES = _HEADER + CAPACITY * _STEP.size
+_CALLS = _HEADER + CAPACITY * _STEP.size
+_PLAN = _CALLS + call_log.BYTES
+_PLAN_BYTES = 8192
+RING_BYTES = _PLAN + 8 + _PLAN_BYTES
 _WORD = struct.Struct("<q")
 _WHO = struct.Struct("<3q")
 _WAIT = struct.Struct("<2q")
 _COUNT, _WAITS, _SINCE, _REQUEST, _PLACE = 24, 32, 40, 56, 64
 _PLACE_BYTES = _HEADER - _PLACE
+_MOST_RANKS = 16
 
 # what readers get: the fields of a step, times in nanoseconds
 STEPS = np.dtype(
@@ -51,10 +59,11 @@ STEPS = np.dtype(
 
 @dataclass(frozen=True)
 class LongWait:
-    """A wait that has already taken long: since when, and for what."""
+    """A wait that has already taken long: since when, for what, and for which ranks."""
 
     since_ns: int
     place: str
+    awaited: tuple[int, ...] = ()
 
 
 class Request(NamedTuple):
@@ -90,6 +99,8 @@ class RingWriter:
         _WORD.pack_into(memory, _COUNT, 0)
         self._num_waits = 0
         _WORD.pack_into(memory, _WAITS, 0)
+        _WORD.pack_into(memory, _PLAN, 0)
+        self.calls = call_log.CallLog(memory[_CALLS:_PLAN])
         _WHO.pack_into(memory, 0, pid, rank, world_size)
 
     def add(self, step: Step) -> None:
@@ -113,9 +124,12 @@ class RingWriter:
             if self._answer is None or self._answer(request, is_step):
                 self._answered = word
 
-    def begin_wait(self, since_ns: int, place: str) -> None:
-        """This process has been waiting for some time at ``place``; ``end_wait`` follows."""
-        text = place.encode()[:_PLACE_BYTES]
+    def begin_wait(self, since_ns: int, place: str, awaited: Sequence[int] = ()) -> None:
+        """This process has been waiting for some time at ``place`` for the ranks ``awaited``;
+        ``end_wait`` follows.
+        """
+        ranks = ("\n" + ",".join(map(str, awaited[:_MOST_RANKS]))).encode()
+        text = place.encode()[: _PLACE_BYTES - len(ranks)] + ranks
         memory = self._memory
         memory[_PLACE : _PLACE + len(text)] = text
         _WAIT.pack_into(memory, _SINCE, since_ns, len(text))
@@ -124,6 +138,12 @@ class RingWriter:
 
     def end_wait(self) -> None:
         _WORD.pack_into(self._memory, _WAITS, self._num_waits)
+
+    def tell_plan(self, text: str) -> None:
+        """How the writer trains, for people."""
+        data = text.encode()[:_PLAN_BYTES]
+        self._memory[_PLAN + 8 : _PLAN + 8 + len(data)] = data
+        _WORD.pack_into(self._memory, _PLAN, len(data))
 
 
 def ask(memory: memoryview, request: Request) -> None:
@@ -177,4 +197,14 @@ class RingReader:
         text = bytes(self._memory[_PLACE : _PLACE + min(max(length, 0), _PLACE_BYTES)])
         if before % 2 == 0 or _WORD.unpack_from(self._memory, _WAITS)[0] != before:
             return None
-        return LongWait(since_ns, text.decode(errors="replace"))
+        place, _, ranks = text.decode(errors="replace").partition("\n")
+        return LongWait(since_ns, place, tuple(int(r) for r in ranks.split(",") if r.isdigit()))
+
+    def calls(self) -> list[call_log.Call]:
+        """The last collectives of the writer, the oldest first."""
+        return call_log.read(self._memory[_CALLS:_PLAN]) if self.pid else []
+
+    def plan(self) -> str:
+        """How the writer trains, in its own words; empty while it has not said."""
+        length = min(max(_WORD.unpack_from(self._memory, _PLAN)[0], 0), _PLAN_BYTES)
+        return bytes(self._memory[_PLAN + 8 : _PLAN + 8 + length]).decode(errors="replace")

@@ -2,34 +2,42 @@
 
 ::
 
-    run.json        who, what, where: command line, versions, hosts, processes, state of git
+    run.json        who, what, where: command line, versions, hosts, processes, plan, state of git
     steps.parquet   a row for each step of each process; while the job runs, steps.raw
-    events.jsonl    starts, failures, restarts and the end, each with its time
+    tables.parquet  the tables of parameter servers now and then; while it runs, tables.jsonl
+    others.jsonl    sums of the steps of other hosts' processes now and then
+    now.json        while the job runs: tables and processes of other hosts, as last seen
+    events.jsonl    failures, restarts, requests to leave, each with its time
     card-N.json     what was found when something failed or hung (see card.py)
 
 The launcher appends to ``steps.raw`` while the job runs, rows of RAW as they are in memory, so that
-a launcher that is killed loses nothing; ``finish`` turns it into Parquet.
+a launcher that is killed loses nothing; ``parquet.finish`` turns it into Parquet.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from argosy.foundation.account import NAMES, UNTOLD
 from argosy.foundation.errors import CheckpointError
 from argosy.foundation.files import replacing
 from argosy.runtime.observe.ring import STEPS
 
 RAW = np.dtype([("process", "<i8"), *((name, STEPS[name]) for name in STEPS.names or ())])
-_FACTS, _RAW_NAME, _STEPS_NAME, _EVENTS = "run.json", "steps.raw", "steps.parquet", "events.jsonl"
+RAW_NAME, TABLES, OTHERS, EVENTS = "steps.raw", "tables.jsonl", "others.jsonl", "events.jsonl"
+_FACTS, _NOW = "run.json", "now.json"
+_ROWS_AT_ONCE = 1 << 16
+_SAMPLES = 2000  # of the first half hour; 4600 for each time that a run becomes ten times as old
+_NAME = re.compile(r"\d{8}-\d{6}-\d+")
 
 
 class RunFolder:
@@ -48,6 +56,7 @@ class RunFolder:
         }
         self._number_by_label: dict[str, int] = {}
         self._steps: IO[bytes] | None = None
+        self._next_s = {TABLES: 0.0, OTHERS: 0.0}  # when another sample is worth its place
 
     @property
     def is_made(self) -> bool:
@@ -57,7 +66,7 @@ class RunFolder:
         """These processes run now; their rings are in a file of this process."""
         if self._steps is None:
             self.path.mkdir(parents=True)
-            self._steps = open(self.path / _RAW_NAME, "ab")  # noqa: SIM115  closed by close()
+            self._steps = open(self.path / RAW_NAME, "ab")  # noqa: SIM115  closed by close()
         for label in labels:
             self._number_by_label.setdefault(label, len(self._number_by_label))
         self._facts["processes"] = [{"label": label} for label in self._number_by_label]
@@ -78,9 +87,31 @@ class RunFolder:
 
     def add_event(self, kind: str, text: str) -> None:
         """Keep what has happened, now."""
-        line = json.dumps({"at_s": round(time.time(), 3), "kind": kind, "text": text})
-        with open(self.path / _EVENTS, "a") as file:
-            file.write(line + "\n")
+        self._append(EVENTS, {"at_s": round(time.time(), 3), "kind": kind, "text": text})
+
+    def add_sample(self, name: str, value: Mapping[str, Any]) -> None:
+        """Keep one more line of TABLES or OTHERS, with its time; many become rarer."""
+        now_s = time.perf_counter() - self._facts["clock_s"]
+        if self.is_made and now_s >= self._next_s[name]:
+            self._next_s[name] = now_s * (1 + 1 / _SAMPLES)
+            self._append(name, {"at_s": round(now_s, 3), **value})
+
+    def _append(self, name: str, value: Mapping[str, Any]) -> None:
+        with open(self.path / name, "a") as file:
+            file.write(json.dumps(value) + "\n")
+
+    def tell_now(self, value: Mapping[str, Any]) -> None:
+        """Show others what is known now that is not in the rings of this host."""
+        if self.is_made:
+            draft = self.path / f".{_NOW}"
+            draft.write_text(json.dumps(value))
+            draft.replace(self.path / _NOW)
+
+    def tell_plan(self, text: str) -> None:
+        """Keep how the job trains, if that has changed."""
+        if text and text != self._facts.get("plan"):
+            self._facts["plan"] = text
+            _write(self.path / _FACTS, self._facts)
 
     def add_card(self, card: Mapping[str, Any]) -> Path:
         self._num_cards += 1
@@ -93,6 +124,7 @@ class RunFolder:
         if self._steps is None:
             return
         self._steps.close()
+        (self.path / _NOW).unlink(missing_ok=True)
         self._facts.update(running=[], account_fd=-1)
         _write(self.path / _FACTS, self._facts)
 
@@ -102,52 +134,22 @@ def _write(path: Path, value: Mapping[str, Any]) -> None:
         file.write(json.dumps(value, indent=1).encode())
 
 
-def is_unfinished(path: Path) -> bool:
-    """Whether the steps of a run are still raw: it runs, or its launcher was killed."""
-    return (path / _RAW_NAME).exists()
-
-
-def finish(path: Path) -> None:
-    """Turn the raw steps of a run that is over into Parquet."""
-    raw = path / _RAW_NAME
+def read_steps(path: Path, num_processes: int, start: int = 0) -> Iterator[npt.NDArray[Any]]:
+    """The steps of a run that is not finished from row ``start`` on, some rows of RAW at a time;
+    the last one may be torn and is left out.
+    """
+    raw = path / RAW_NAME
     if not raw.exists():
         return
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    facts, rows = read_facts(path), read_raw(path)
-    labels = np.array([each["label"] for each in facts["processes"]] or [""])
-    seconds = {name: rows[name] / 1e9 for name in ("wall", *NAMES)}
-    named = sum(seconds[name] for name in NAMES)
-    table = pa.table(
-        {
-            "process": pa.array(labels[rows["process"]]).dictionary_encode(),
-            "step": rows["number"],
-            "began_s": rows["began"] / 1e9 - facts["clock_s"],
-            "wall_s": seconds.pop("wall"),
-            "compute_s": rows["wall"] / 1e9 - named,
-            **{f"{name}_s": values for name, values in seconds.items()},
-            "latest_rank": rows["latest"],
-            "loss": pa.array(rows["loss"], mask=np.isnan(rows["loss"])),
-            "script_step": pa.array(rows["told"], mask=rows["told"] == UNTOLD),
-        }
-    )
-    with replacing(path / _STEPS_NAME) as file:
-        pq.write_table(table, file, compression="zstd")
-    raw.unlink()
-
-
-def read_raw(path: Path) -> npt.NDArray[Any]:
-    """The steps of a run that is not finished, rows of RAW; the last one may be torn and is left
-    out.
-    """
-    raw = path / _RAW_NAME
-    data = raw.read_bytes() if raw.exists() else b""
-    rows = np.frombuffer(data[: len(data) // RAW.itemsize * RAW.itemsize], RAW)
-    count = len(read_facts(path)["processes"])
-    if len(rows) and not 0 <= rows["process"].min() <= rows["process"].max() < count:
-        raise CheckpointError(f"{raw} names processes that {path / _FACTS} does not have")
-    return rows
+    with open(raw, "rb") as file:
+        file.seek(start * RAW.itemsize)
+        while data := file.read(_ROWS_AT_ONCE * RAW.itemsize):
+            rows = np.frombuffer(data[: len(data) // RAW.itemsize * RAW.itemsize], RAW)
+            if not len(rows):
+                return
+            if not 0 <= rows["process"].min() <= rows["process"].max() < num_processes:
+                raise CheckpointError(f"{raw} names processes that {path / _FACTS} does not have")
+            yield rows
 
 
 def read_facts(path: Path) -> dict[str, Any]:
@@ -163,16 +165,44 @@ def read_facts(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path / _FACTS} is damaged") from None
 
 
-def read_events(path: Path) -> list[dict[str, Any]]:
-    """events.jsonl of a folder; a last line that is torn is left out."""
-    file = path / _EVENTS
-    found = []
-    for line in file.read_text(errors="replace").splitlines() if file.exists() else ():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            continue
-    return found
+class Lines:
+    """EVENTS, TABLES or OTHERS of a folder, read once each; a line that is torn is left out."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self._file = path / name
+        self._at = 0
+
+    def new(self) -> list[dict[str, Any]]:
+        """Those that have come since the last call."""
+        if not self._file.exists():
+            return []
+        with open(self._file, "rb") as file:
+            file.seek(self._at)
+            whole, newline, _ = file.read().rpartition(b"\n")
+        self._at += len(whole) + len(newline)
+        found = []
+        for line in whole.splitlines():
+            try:
+                value = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                found.append(value)
+        return found
+
+
+def read_lines(path: Path, name: str) -> list[dict[str, Any]]:
+    """All lines of EVENTS, TABLES or OTHERS."""
+    return Lines(path, name).new()
+
+
+def read_now(path: Path) -> dict[str, Any]:
+    """What a launcher shows of now; empty if there is nothing."""
+    try:
+        found = json.loads((path / _NOW).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def runs_in(folder: Path) -> Sequence[Path]:
@@ -184,3 +214,19 @@ def new_run(folder: Path) -> Path:
     """Where the next run is kept below a log folder: by time and launcher."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     return folder / "runs" / f"{stamp}-{os.getpid()}"
+
+
+def remove_old(folder: Path, keep: int, is_over: Callable[[Mapping[str, Any]], bool]) -> list[Path]:
+    """Remove all but the ``keep`` (at least one) newest runs below a log folder, and return what
+    was removed. What does not look like one of ours, is a link, or is not over by its facts stays.
+    """
+    removed = []
+    ours = [p for p in runs_in(folder) if _NAME.fullmatch(p.name) and not p.is_symlink()]
+    for path in ours[:-keep]:
+        try:
+            if is_over(read_facts(path)):
+                shutil.rmtree(path)  # which follows no links
+                removed.append(path)
+        except (CheckpointError, OSError):
+            continue
+    return removed

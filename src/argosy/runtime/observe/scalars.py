@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ _MOST_LOSSES = 100  # of one reading: tiny steps come by the thousand
 class RunWithScalars(RunFolder):
     """A run whose steps are kept for TensorBoard too."""
 
-    def __init__(self, path: Path, facts: dict[str, Any]) -> None:
+    def __init__(self, path: Path, facts: Mapping[str, Any]) -> None:
         super().__init__(path, facts)
         self._scalars = Scalars(path / NAME)
 

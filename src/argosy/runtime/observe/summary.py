@@ -32,7 +32,7 @@ _LONG_WAIT_S = 2.0
 @dataclass(frozen=True, kw_only=True)
 class Pace:
     """One process in a window of time. ``shares`` of PARTS sum to 1; ``awaited`` is the share that
-    went into waiting for each rank.
+    went into waiting for each rank. ``wall_s`` and ``spent_s`` are of all steps since it began.
     """
 
     label: str
@@ -44,6 +44,8 @@ class Pace:
     shares: Mapping[str, float] = field(default_factory=dict)
     awaited: Mapping[int, float] = field(default_factory=dict)
     wait: LongWait | None = None
+    wall_s: float = 0.0
+    spent_s: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(NAMES, 0.0))
 
 
 def pace(
@@ -91,6 +93,13 @@ def efficiency(paces: Sequence[Pace]) -> float:
     """
     moving = [p.shares[COMPUTE] for p in paces if p.shares]
     return sum(moving) / len(moving) if moving else math.nan
+
+
+def limit_text(share: float, steps_per_s: float) -> str:
+    """How far a job is from the limit of the machine, if it has the pace ``steps_per_s``."""
+    if math.isnan(share) or share <= 0:
+        return ""
+    return f"{share:.0%} of {steps_per_s / share:,.1f} steps/s, the limit if it only computed"
 
 
 def _stuck(paces: Sequence[Pace], now_ns: int) -> str:

@@ -11,14 +11,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from argosy.foundation.call_log import Call
 from argosy.runtime.observe import accounts, stacks, summary
-from argosy.runtime.observe.card import Card, Member
+from argosy.runtime.observe.card import ALIVE, Card, Collective, Member
 from argosy.runtime.observe.pacing import Paces
 from argosy.runtime.observe.run_folder import RunFolder
 
 _LOOK_S = 0.5
 _HANG_S = 5.0
-_ALIVE = "runs"
+_KEPT_COLLECTIVES = 16  # of each process on a card
 
 
 class Watch:
@@ -47,6 +48,7 @@ class Watch:
         self._next_s = 0.0
         self._carded: set[tuple[int, str, str]] = set()  # waits that have their card
         self._folder = folder
+        self._is_closed = False
         self._is_seen = False  # whether a process has come: a script may be none of ours
         self._paces = Paces(
             labels, self._accounts.readers, None if folder is None else folder.add_steps
@@ -73,6 +75,8 @@ class Watch:
         if not self._has_come():
             return
         paces, now_ns = self._paces.read(), time.perf_counter_ns()
+        if self._folder is not None:
+            self._folder.tell_plan(self._paces.plan())
         self._show(paces, now_ns)
         hanging = [
             (pace.wait.since_ns, pace.label, pace.wait.place)
@@ -94,7 +98,7 @@ class Watch:
 
     def event(self, kind: str, text: str) -> None:
         """Keep what has happened to the job."""
-        if self._folder is not None and self._has_come():
+        if self._folder is not None and (self._is_seen if self._is_closed else self._has_come()):
             self._folder.add_event(kind, text)
 
     def card(self, cause: str, ends: Mapping[str, str] | None = None) -> Card | None:
@@ -108,23 +112,33 @@ class Watch:
         pids = self._paces.pids()
         asked = {label: pid for label, pid in pids.items() if label not in ends}
         found = self._stacks.ask(asked)
+        calls, labels = self._paces.calls(), _labels_by_rank(paces)
         members = []
         for pace in paces:
             wait = pace.wait if pace.label not in ends else None
+            awaited = () if wait is None else wait.awaited
             members.append(
                 Member(
                     label=pace.label,
                     pid=pids.get(pace.label, 0),
-                    state=ends.get(pace.label, _ALIVE),
+                    state=ends.get(pace.label, ALIVE),
                     num_steps=pace.num_steps,
                     loss=pace.loss,
                     waits_s=0.0 if wait is None else (now_ns - wait.since_ns) / 1e9,
                     waits_at="" if wait is None else wait.place,
+                    awaits=tuple(labels.get(rank, f"rank {rank}") for rank in awaited),
+                    collectives=_collectives(calls[pace.label], now_ns),
                     stacks=found.get(pace.label, ""),
                 )
             )
         at = time.strftime("%Y-%m-%d %H:%M:%S")
-        card = Card(at=at, cause=cause, members=tuple(members), about=self._about)
+        card = Card(
+            at=at,
+            cause=cause,
+            members=tuple(members),
+            about=self._about,
+            plan=self._paces.plan(),
+        )
         self._say(card.text())
         if self._folder is not None:
             path = self._folder.add_card(card.as_json())
@@ -133,8 +147,28 @@ class Watch:
         return card
 
     def close(self) -> None:
-        """Keep the last steps, and let go of everything."""
+        """Keep the last steps, and let go of everything but the folder."""
+        self._is_closed = True
         if self._has_come():
             self._paces.read()
+            if self._folder is not None:
+                self._folder.tell_plan(self._paces.plan())
         self._accounts.close()
         self._stacks.close()
+
+
+def _labels_by_rank(paces: Sequence[summary.Pace]) -> dict[int, str]:
+    """Servers have no rank that anybody waits for."""
+    return {pace.rank: pace.label for pace in paces if not pace.label.startswith("server")}
+
+
+def _collectives(calls: Sequence[Call], now_ns: int) -> tuple[Collective, ...]:
+    return tuple(
+        Collective(
+            what=call.what,
+            num_bytes=call.num_bytes,
+            ago_s=(now_ns - call.began_ns) / 1e9,
+            took_s=(call.ended_ns - call.began_ns) / 1e9 if call.ended_ns else None,
+        )
+        for call in calls[-_KEPT_COLLECTIVES:]
+    )

@@ -28,7 +28,7 @@ def keep_out() -> None:
 
 def _codes_of(module: ModuleType) -> Iterator[CodeType]:
     for value in list(vars(module).values()):
-        if getattr(value, "__module__", "").startswith(_ROOMS):
+        if (getattr(value, "__module__", "") or "").startswith(_ROOMS):
             members = list(vars(value).values()) if isinstance(value, type) else [value]
             for member in members:
                 yield from _codes(_function(member))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
+from time import perf_counter_ns
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
+from argosy.foundation.account import account
+from argosy.foundation.torch_private import current_graph_task, queue_callback
 from argosy.runtime.comm.work import Work
 
 _NO_LIMIT = timedelta(0)  # torch's default
@@ -55,8 +59,10 @@ class GroupWork(dist.Work):
             future: torch.futures.Future[Any] = torch.futures.Future()
             self._future = future
             result = self._result
+            ended_ns: list[int] = []
 
             def settle(work: Work) -> None:
+                ended_ns.append(perf_counter_ns())
                 if work.error is None:
                     future.set_result(result)
                 elif isinstance(work.error, Exception):
@@ -65,7 +71,17 @@ class GroupWork(dist.Work):
                     future.set_exception(RuntimeError(repr(work.error)))
 
             self._work.on_done(settle)
+            if account.listener is not None:
+                _hold(ended_ns)
         return self._future
+
+
+def _hold(ended_ns: list[int]) -> None:
+    """Have the account of steps know of a wait in C++: who asks for a future in a backward pass, as
+    DDP does, waits for it at the pass's end, in a callback that it queues after ours.
+    """
+    if threading.get_ident() == account.thread and current_graph_task() != -1:
+        queue_callback(lambda: account.hold(perf_counter_ns(), ended_ns))
 
 
 class DoneWork(GroupWork):

@@ -21,6 +21,7 @@ import torch
 from argosy.foundation import dtypes
 from argosy.foundation.errors import CheckpointError, DtypeError, UsageError
 from argosy.foundation.files import inside, replacing
+from argosy.foundation.progress import counted, progress
 from argosy.framework import tensor_file
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope, global_scope
@@ -89,18 +90,22 @@ def save_vars(
     if filename is None and dirname is not None:
         # all before the first
         files = [(file_of(dirname, name, "save_vars"), raw) for name, raw in contents.items()]
-        for path, raw in files:
-            with replacing(path) as file:
-                tensor_file.write(raw, file)
+        with progress(f"saving variables to {dirname}", _size(contents.values())) as told:
+            for path, raw in files:
+                with replacing(path) as file:
+                    tensor_file.write(raw, counted(file, told))
         return None
     buffer = io.BytesIO()
     with (
-        contextlib.nullcontext(buffer)
-        if filename is None
-        else replacing(_path(dirname, filename)) as file
+        (
+            contextlib.nullcontext(buffer)
+            if filename is None
+            else replacing(_path(dirname, filename))
+        ) as file,
+        progress(f"saving variables to {filename}", _size(contents.values())) as told,
     ):
         for _, raw in sorted(contents.items()):
-            tensor_file.write(raw, file)
+            tensor_file.write(raw, counted(file, told))
     return buffer.getvalue() if filename is None else None
 
 
@@ -152,6 +157,10 @@ def store_vars(values: Values, scope: Scope, device: torch.device | None) -> Non
         slot.store(raw.to(target), copies=False)
 
 
+def _size(tensors: Iterable[torch.Tensor]) -> int:
+    return sum(raw.nbytes for raw in tensors)
+
+
 def _chosen(
     call: str, program: Any, given: Iterable[Variable | str] | None, predicate: Predicate | None
 ) -> list[Variable]:
@@ -189,7 +198,13 @@ def _held(variable: Variable) -> torch.Tensor:
 
 
 def _read_folder(variables: Sequence[Variable], dirname: str) -> Values:
-    return [(v, _fitting(v, _read_file(dirname, v.name), dirname)) for v in variables]
+    found: Values = []
+    with progress(f"loading variables from {dirname}", len(variables), "variables") as told:
+        for variable in variables:
+            raw = _read_file(dirname, variable.name)
+            found.append((variable, _fitting(variable, raw, dirname)))
+            told(1)
+    return found
 
 
 def _read_file(dirname: str, name: str) -> torch.Tensor:
@@ -202,7 +217,11 @@ def _read_file(dirname: str, name: str) -> torch.Tensor:
 
 def _read_combined(variables: Sequence[Variable], file: IO[bytes], source: str) -> Values:
     names = sorted({v.name for v in variables})
-    contents = {name: tensor_file.read(file, repr(source)) for name in names}
+    contents = {}
+    with progress(f"loading variables from {source}", len(names), "variables") as told:
+        for name in names:
+            contents[name] = tensor_file.read(file, repr(source))
+            told(1)
     _check_end(file, source, names)
     return [(v, _fitting(v, contents[v.name], source)) for v in variables]
 

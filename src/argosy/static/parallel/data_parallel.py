@@ -5,6 +5,7 @@ thread per place.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -119,6 +120,8 @@ class DataParallelRun:
         with self._random():
             self._seed([adaptation for adaptation, _ in lowered])
             calls = [self._call(i, lowered[i][1], feeds[i]) for i in range(len(lowered))]
+            if threading.get_ident() == account.thread:
+                calls[0] = _counted(calls[0])
             idle = [_nothing] * (len(self.places) - len(calls))
             outcomes = self._pool.run([*calls, *idle])[: len(calls)]
         if any(error is not None for _, error in outcomes):
@@ -215,6 +218,18 @@ class DataParallelRun:
                     "of the loss is fed: "
                     f"{wanted!r}, a value for each of {len(self.places)} places"
                 )
+
+
+def _counted(call: Callable[[], Any]) -> Callable[[], Any]:
+    """The call of the first place, which talks to the other trainers for all: what it waits for
+    there is what the step waits for.
+    """
+
+    def run() -> Any:
+        with account.taken_over():
+            return call()
+
+    return run
 
 
 def _nothing() -> None:

@@ -9,6 +9,7 @@ from urllib.parse import urlparse
 import pytest
 
 from argosy.runtime.launch.page_server import PageServer
+from argosy.runtime.observe.metrics import answer
 from argosy.runtime.observe.run_folder import RunFolder
 from argosy.runtime.observe.summary import Pace
 
@@ -17,7 +18,8 @@ from argosy.runtime.observe.summary import Pace
 def served(tmp_path):
     folder = RunFolder(tmp_path / "run", {"command": ["train.py"]})
     folder.expect(["rank 0"], 3)
-    server = PageServer(folder.path, lambda: [Pace(label="rank 0", rank=0, num_steps=3)])
+    paces = [Pace(label="rank 0", rank=0, num_steps=3)]
+    server = PageServer(folder.path, lambda accept: answer(paces, [], accept))
     yield urlparse(server.address)
     server.close()
     folder.close()
@@ -27,8 +29,8 @@ def ask(where, path, method="GET", **headers):
     connection = http.client.HTTPConnection(where.hostname, where.port, timeout=10)
     try:
         connection.request(method, path, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode(), dict(answer.getheaders())
+        found = connection.getresponse()
+        return found.status, found.read().decode(), dict(found.getheaders())
     finally:
         connection.close()
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from argosy.runtime.observe import memory_kills
-from argosy.runtime.observe.card import Card, Member, innermost, masked
+from argosy.runtime.observe.card import Card, Collective, Member, innermost, masked, who_waits
 
 STACKS = """Thread 0x00007f (most recent call first):
   File "/lib/threading.py", line 320 in wait
@@ -29,7 +29,13 @@ def test_the_text_says_who_waits_where():
         cause="rank 1 was killed by SIGKILL",
         members=(
             Member(label="rank 0", pid=5, state="runs", num_steps=7, waits_s=1.25,
-                   waits_at="barrier #3 of group 'world' for rank 1", stacks=STACKS),
+                   waits_at="barrier #3 of group 'world' for rank 1", stacks=STACKS,
+                   awaits=("rank 1",), collectives=(
+                       Collective(what="all_reduce of group 'world'", num_bytes=4_200_000,
+                                  ago_s=2.0, took_s=0.0012),
+                       Collective(what="barrier of group 'world'", num_bytes=-1, ago_s=1.25,
+                                  took_s=None),
+                   )),
             Member(label="rank 1", pid=6, state="was killed by SIGKILL", loss=0.5),
         ),
         about={"argosy": "1"},
@@ -40,11 +46,29 @@ def test_the_text_says_who_waits_where():
         "            /job/train.py:12 in forward",
         "            /job/train.py:30 in step",
         "            /job/train.py:40 in main",
+        "            barrier of group 'world': under way for 1.2 s",
+        "            all_reduce of group 'world', 4.2 MB: 2.0 s ago, took 1.2 ms",
         "  rank 1  was killed by SIGKILL",
+        "  rank 0 waits for rank 1, which was killed by SIGKILL",
     ]
     kept = json.loads(json.dumps(card.as_json(), allow_nan=False))
     assert [member["loss"] for member in kept["members"]] == [None, 0.5]
     assert kept["members"][0]["stacks"] == STACKS
+    assert kept["members"][0]["collectives"][1]["took_s"] is None
+    assert kept["who_waits"] == ["rank 0 waits for rank 1, which was killed by SIGKILL"]
+
+
+def test_who_waits_for_whom():
+    def member(rank, *awaits):
+        labels = tuple(f"rank {r}" for r in awaits)
+        return Member(label=f"rank {rank}", pid=1, state="runs", awaits=labels)
+
+    assert who_waits([member(0, 2), member(1, 2), member(2, 3), member(3)]) == [
+        "rank 0, rank 1 wait for rank 2, which waits for rank 3",
+        "rank 2 waits for rank 3, which waits for no rank",
+    ]
+    assert who_waits([member(0, 9)]) == ["rank 0 waits for rank 9, which is not on this host"]
+    assert who_waits([member(0), member(1)]) == []
 
 
 def test_the_main_thread_is_read_from_real_stacks():

@@ -81,8 +81,24 @@ def test_a_long_wait_is_seen_while_it_lasts(memory):
     assert (wait.since_ns, wait.place) == (123, "barrier #3 of group 'world' for rank 1")
     writer.end_wait()
     assert reader.long_wait() is None
-    writer.begin_wait(124, "x" * 1000)
+    writer.begin_wait(124, "x" * 1000, (3, 12))
     assert set(reader.long_wait().place) == {"x"}
+    assert reader.long_wait().awaited == (3, 12)
+
+
+def test_collectives_and_the_plan_are_seen(memory):
+    reader = RingReader(memory)
+    assert reader.calls() == []
+    writer = RingWriter(memory, 7, 0, 1)
+    assert reader.plan() == ""
+    writer.calls.begin(writer.calls.code("barrier of group 'world'"), -1, 5)
+    writer.tell_plan("Plan for 2 workers")
+    assert [call.what for call in reader.calls()] == ["barrier of group 'world'"]
+    assert reader.plan() == "Plan for 2 workers"
+    writer.tell_plan("x" * 10000)
+    assert set(reader.plan()) == {"x"}
+    RingWriter(memory, 8, 0, 1)  # started again
+    assert (reader.calls(), reader.plan()) == ([], "")
 
 
 def test_children_find_their_slot():

@@ -1,5 +1,3 @@
-import pytest
-
 from argosy.runtime.ps.server import view
 
 
@@ -10,22 +8,6 @@ def part(table="emb", **changes):
         "rows_pushed": 50, "staleness": 1,
     }  # fmt: skip
     return {**known, **changes}
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [(0, "0"), (999, "999"), (999.6, "1.0k"), (1234, "1.2k"), (99_960, "100k"),
-    (1_250_000, "1.2M"), (7e9, "7.0G"), (3e12, "3000G")],
-)  # fmt: skip
-def test_counts_are_short(number, text):
-    assert view.count_text(number) == text
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 B"), (512, "512 B"), (1500, "1.5 kB"), (2.5e9, "2.5 GB")]
-)
-def test_sizes_have_a_unit(number, text):
-    assert view.size_text(number) == text
 
 
 def test_tables_are_added_up_over_servers_and_the_heaviest_comes_first():

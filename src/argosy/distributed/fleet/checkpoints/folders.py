@@ -22,6 +22,7 @@ from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.foundation.faultpoint import reach
 from argosy.foundation.files import inside, replace_folder
 from argosy.foundation.manifest import Fact
+from argosy.foundation.progress import progress
 
 LAYOUT = manifest.Layout("argosy checkpoint", {"step": int, "world_size": int}, {})
 MANIFEST = manifest.NAME
@@ -98,12 +99,13 @@ def state_name(rank: int) -> str:
 
 def write_state(folder: Path, name: str, state: Any) -> Fact:
     """Write a state file, to disk; returns what the manifest needs to know of it."""
-    found, size = hashlib.sha256(), 0
-    with (folder / name).open("xb") as file:
-        for piece in state_file.dumps(state):
+    found, pieces = hashlib.sha256(), state_file.dumps(state)
+    size = sum(map(len, pieces))
+    with (folder / name).open("xb") as file, progress(f"saving {folder / name}", size) as told:
+        for piece in pieces:
             file.write(piece)
             found.update(piece)
-            size += len(piece)
+            told(len(piece))
         file.flush()
         os.fsync(file.fileno())
     reach("checkpoint.file")
@@ -113,16 +115,18 @@ def write_state(folder: Path, name: str, state: Any) -> Fact:
 def read_state(folder: Path, fact: Fact) -> Any:
     """What ``write_state`` wrote; CheckpointError if the file is missing or another."""
     path = inside(folder, fact["file"], str(folder / MANIFEST))
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror}") from error
-    if len(data) != fact["bytes"] or hashlib.sha256(data).hexdigest() != fact["sha256"]:
-        raise CheckpointError(
-            f"{path} is not the file that the checkpoint was written with: it is cut short or "
-            "damaged"
-        )
-    return state_file.loads(data, str(path))
+    with progress(f"loading {path}", fact["bytes"]) as told:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise CheckpointError(f"{path}: {error.strerror}") from error
+        if len(data) != fact["bytes"] or hashlib.sha256(data).hexdigest() != fact["sha256"]:
+            raise CheckpointError(
+                f"{path} is not the file that the checkpoint was written with: it is cut short or "
+                "damaged"
+            )
+        told(len(data))
+        return state_file.loads(data, str(path))
 
 
 class Checkpoints:

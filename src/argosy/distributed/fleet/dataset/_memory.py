@@ -17,6 +17,7 @@ import torch
 
 from argosy.distributed.fleet.dataset._base import DatasetBase
 from argosy.foundation.errors import NotSupported, UsageError
+from argosy.foundation.progress import progress
 
 __all__ = ["InMemoryDataset"]
 
@@ -212,9 +213,12 @@ class InMemoryDataset(DatasetBase):
         # alone.
         sequences = [use.lod_level > 0 for use in self.proto_desc.uses]
         with self._reading(num_threads) as reading:
-            return concatenated(
-                [without_zeros(part, sequences) for part in reading], reading.is_float
-            )
+            parts = []
+            with progress("loading samples into memory", unit="samples") as told:
+                for part in reading:
+                    parts.append(without_zeros(part, sequences))
+                    told(len(part))
+            return concatenated(parts, reading.is_float)
 
     def _loaded(self, records: Any) -> None:
         self._records, self._unshuffled, self._num_shuffled = records, None, 0

@@ -127,10 +127,11 @@ def _run(
     job = planner.plan(spec, roster, this_machine(), files)
     root = None if files.tls is None else files.tls.root
     terminal = seen.terminal
-    if spec.shows_table:
-        stack.enter_context(
-            Display(roster.endpoints(SERVER), roster.rendezvous.token, terminal, root)
+    stack.enter_context(
+        Display(
+            roster.endpoints(SERVER), roster.rendezvous.token, seen, root, prints=spec.shows_table
         )
+    )
     supervisor = Supervisor(
         job,
         terminal.print,
@@ -138,6 +139,6 @@ def _run(
         others=others,
         folder=files.folder,
         terminal=terminal.over(sys.stdout.buffer),
-        watch=seen.watch(job),
+        watch=seen.watch(job, None if others is None else others.paces()),
     )
     return shell_code(supervisor.run().exit_code)

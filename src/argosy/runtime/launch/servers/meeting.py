@@ -15,13 +15,20 @@ from argosy.runtime.comm.store import StoreClient
 from argosy.runtime.launch.hosts import Rendezvous
 from argosy.runtime.launch.machine import is_own_address
 from argosy.runtime.launch.master import JOIN_S, own_address, reach
+from argosy.runtime.launch.other_paces import NOTHING
 from argosy.runtime.launch.planners import server_hosts
 from argosy.runtime.launch.ports import keep_ports
 from argosy.runtime.launch.report import Say
 from argosy.runtime.launch.roster import SERVER, WORKER, Roster
 from argosy.runtime.launch.servers import tls as ps_tls
 from argosy.runtime.launch.servers.host import MADE, ServerHost
-from argosy.runtime.launch.servers.other_hosts import PREFIX, OtherHosts, beat_key, leave
+from argosy.runtime.launch.servers.other_hosts import (
+    PREFIX,
+    OtherHosts,
+    beat_key,
+    leave,
+    pace_key,
+)
 from argosy.runtime.launch.servers.spec import PsSpec
 from argosy.runtime.launch.spec import LaunchSpec
 
@@ -119,7 +126,8 @@ def _exchange(
             "host that has left a job of servers cannot come back into it"
         )
     key = _key(number)
-    store.multi_set([key, beat_key(number)], [mine.sealed(token, key), "0"])
+    keys = [pace_key(number), beat_key(number), key]
+    store.multi_set(keys, [NOTHING, "0", mine.sealed(token, key)])
     store.set_timeout(timedelta(seconds=JOIN_S))
     hosts: list[ServerHost] = []
     while not server_hosts.are_all_there(hosts, ps, mine.num_hosts):

@@ -19,6 +19,7 @@ from argosy.foundation.preemption import SIGNALS
 from argosy.runtime.comm.store import StoreClient, StoreServer
 from argosy.runtime.launch import report
 from argosy.runtime.launch.hosts import Failure, wrong
+from argosy.runtime.launch.other_paces import OtherPaces
 from argosy.runtime.launch.roster import Roster
 from argosy.runtime.launch.supervisor import EndedElsewhere, Outcome
 
@@ -34,6 +35,11 @@ _LEAVE_S = 5.0
 def beat_key(host: int) -> str:
     """Under which a launcher shows that it lives."""
     return f"{PREFIX}/beat/{host}"
+
+
+def pace_key(host: int) -> str:
+    """Under which a launcher tells of its processes."""
+    return f"{PREFIX}/pace/{host}"
 
 
 class OtherHosts:
@@ -59,6 +65,11 @@ class OtherHosts:
         self._told: set[str] = set()  # keys
         self._asked = 0
         self._done: set[str] = set()
+
+    def paces(self) -> OtherPaces:
+        """What launchers tell each other of their processes; the first host hears of all."""
+        keys = [pace_key(host) for host in range(len(self._addresses))]
+        return OtherPaces(self._store, keys, self._me, reads=self._me == 0)
 
     def check(self, *, is_urgent: bool = False) -> int:
         """Show that this launcher lives; raise EndedElsewhere if the job is over or a host is

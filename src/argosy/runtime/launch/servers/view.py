@@ -1,5 +1,5 @@
-"""The servers of a job as seen from its launcher: a live table on a terminal, otherwise a line now
-and then.
+"""The servers of a job as seen from its launcher: what they say of their tables becomes part of its
+panel, and without a terminal a line now and then.
 
 A thread asks the servers; the job does not wait for it and does not end by it. pyarrow is loaded in
 the thread.
@@ -10,9 +10,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from argosy.runtime.launch.terminal import Terminal
+from argosy.runtime.launch.observation import Observation
+from argosy.runtime.observe.tables import TableState
 from argosy.runtime.ps.server import view
 
 _LIVE_S = 1.0
@@ -21,21 +21,26 @@ _ANSWER_S = 1.0
 
 
 class Display:
-    """Shows the servers at ``endpoints`` on ``terminal`` from ``start`` to ``close``."""
+    """Tells ``seen`` of the servers at ``endpoints`` from ``start`` to ``close``; it prints lines
+    if it is to, and there is no panel.
+    """
 
     def __init__(
         self,
         endpoints: Sequence[str],
         token: str,
-        terminal: Terminal,
+        seen: Observation,
         tls_root: str | None,
         lines_s: float = _LINES_S,
+        *,
+        prints: bool = True,
     ) -> None:
         self._endpoints = endpoints
         self._token = token
         self._tls_root = tls_root
-        self._terminal = terminal
-        self._period_s = _LIVE_S if terminal.is_live else lines_s
+        self._seen = seen
+        self._prints = prints and not seen.terminal.is_live
+        self._period_s = _LIVE_S if seen.terminal.is_live else lines_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="argosy-ps-view", daemon=True)
 
@@ -59,28 +64,32 @@ class Display:
         from argosy.runtime.ps.server.status import Observer
 
         root = None if self._tls_root is None else Path(self._tls_root).read_bytes()
-        before, last_key, last = None, None, None
+        before, last_key = None, None
         with Observer(self._endpoints, self._token, _ANSWER_S, root) as observer:
             while not self._stop.wait(self._period_s):
                 now = observer.sample()
                 shown = view.view(now, before)
                 before = now
-                if self._terminal.is_live:
-                    if shown.tables or last is None:  # when servers end, what they said last stays
-                        last = _rich_table(shown)
-                    self._terminal.show("servers", last)
-                elif shown.tables and view.key_of(shown) != last_key and not self._stop.is_set():
+                states = [_state(table) for table in shown.tables]
+                self._seen.tell_tables(states, view.one_line(shown))
+                if not shown.tables or not self._prints or self._stop.is_set():
+                    continue
+                if view.key_of(shown) != last_key:
                     last_key = view.key_of(shown)
-                    self._terminal.print(f"ps: {view.one_line(shown)}")
+                    self._seen.terminal.print(f"ps: {view.one_line(shown)}")
 
 
-def _rich_table(shown: view.View) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(view.one_line(shown)), title_justify="left")
-    for column in view.HEAD:
-        table.add_column(column, justify="right" if view.is_number(column) else "left")
-    for line in view.cells(shown):
-        table.add_row(*(Text(cell) for cell in line))
-    return table
+def _state(table: view.TableView) -> TableState:
+    return TableState(
+        name=table.name,
+        kind=table.kind,
+        dim=table.dim,
+        rows=table.rows,
+        num_bytes=table.num_bytes,
+        growth=table.growth,
+        pulls=table.pulls,
+        pushes=table.pushes,
+        pull_rate=table.pull_rate,
+        push_rate=table.push_rate,
+        staleness=table.staleness,
+    )

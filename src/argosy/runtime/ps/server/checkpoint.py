@@ -30,7 +30,8 @@ import pyarrow.parquet as parquet
 from argosy.foundation import manifest
 from argosy.foundation.errors import BadArgument, CheckpointError, TableError
 from argosy.foundation.faultpoint import reach
-from argosy.runtime.ps.server.tables import Tables
+from argosy.foundation.progress import Told, progress
+from argosy.runtime.ps.server.tables import Entry, Tables
 from argosy.runtime.ps.tables import hashing
 from argosy.runtime.ps.tables.dense_table import DenseSpec, DenseTable, Piece
 from argosy.runtime.ps.tables.snapshot import Snapshot
@@ -69,25 +70,30 @@ def save_part(
         raise BadArgument(
             f"save: mode must be 0 (all), 1 (delta) or 2 (base), but received {mode!r}"
         )
-    facts = []
-    for name, entry in [(only, tables[only])] if only is not None else tables.items():
-        path = folder / _part_name(name, server)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(entry.table, SparseTable):
-            num_rows = _write_sparse(entry.table, path, mode)
-        else:
-            num_rows = _write_dense(entry.table, path)
-        reach("ps.save.part")
-        facts.append(
-            {
-                "table": name,
-                "kind": "sparse" if isinstance(entry.table, SparseTable) else "dense",
-                "spec": entry.table.spec.to_json(),
-                "rows": num_rows,
-                **manifest.fact_of(path, _part_name(name, server)),
-            }
-        )
-    return facts
+    chosen = [(only, tables[only])] if only is not None else tables.items()
+    sizes = [len(e.table) for _, e in chosen if isinstance(e.table, SparseTable)]
+    with progress(f"saving tables to {folder}", sum(sizes), "rows") as told:
+        return [_save(name, entry, folder, server, mode, told) for name, entry in chosen]
+
+
+def _save(
+    name: str, entry: Entry, folder: Path, server: int, mode: int, told: Told
+) -> dict[str, Any]:
+    """Write one table; returns what the manifest needs to know of its file."""
+    path = folder / _part_name(name, server)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(entry.table, SparseTable):
+        num_rows = _write_sparse(entry.table, path, mode, told)
+    else:
+        num_rows = _write_dense(entry.table, path)
+    reach("ps.save.part")
+    return {
+        "table": name,
+        "kind": "sparse" if isinstance(entry.table, SparseTable) else "dense",
+        "spec": entry.table.spec.to_json(),
+        "rows": num_rows,
+        **manifest.fact_of(path, _part_name(name, server)),
+    }
 
 
 def _part_name(table: str, server: int) -> str:
@@ -126,7 +132,8 @@ def verify(folder: Path) -> list[dict[str, Any]]:
     is missing, torn, foreign or too much.
     """
     facts = listed(folder)
-    known = {manifest.verified(folder, fact) for fact in facts}
+    with progress(f"checking the tables of {folder}", sum(f["bytes"] for f in facts)) as told:
+        known = {manifest.verified(folder, fact, told) for fact in facts}
     for path in sorted(folder.glob("*/part-*.parquet")):
         if path not in known:
             raise CheckpointError(
@@ -156,23 +163,27 @@ def load_part(
     if missing:
         raise CheckpointError(f"{folder} has no table {missing[0]!r}; it has {sorted(saved)}")
     chosen = [(here[f["table"]].table, folder / f["file"], f) for f in files if f["table"] in here]
-    for table, path, fact in chosen:
-        _compare(table, fact)
-        if isinstance(table, SparseTable):
-            _check_sparse(path, fact)
+    num_rows = sum(f["rows"] for table, _, f in chosen if isinstance(table, SparseTable))
+    with progress(f"checking the rows of {folder}", num_rows, "rows") as told:
+        for table, path, fact in chosen:
+            _compare(table, fact)
+            if isinstance(table, SparseTable):
+                _check_sparse(path, fact, told)
     dense = {
         name: _read_dense([(path, f) for _, path, f in chosen if f["table"] == name], entry.dense)
         for name, entry in here.items()
         if isinstance(entry.table, DenseTable)
     }
-    for table, path, fact in chosen:
-        if isinstance(table, SparseTable):
-            table.mark_filled()
-            for part in _read_sparse(path, table.spec):
-                mine = hashing.server_of(hashing.shards_of(part.ids), num_servers) == server
-                table.load(Snapshot(part.ids[mine], part.rows[mine]))
-                if not is_first:
-                    here[fact["table"]].note_changed(part.ids[mine])
+    with progress(f"loading tables from {folder}", num_rows, "rows") as told:
+        for table, path, fact in chosen:
+            if isinstance(table, SparseTable):
+                table.mark_filled()
+                for part in _read_sparse(path, table.spec):
+                    mine = hashing.server_of(hashing.shards_of(part.ids), num_servers) == server
+                    table.load(Snapshot(part.ids[mine], part.rows[mine]))
+                    if not is_first:
+                        here[fact["table"]].note_changed(part.ids[mine])
+                    told(len(part.ids))
     for name, arrays in dense.items():
         here[name].dense.load(arrays)
 
@@ -215,7 +226,7 @@ def _schema(spec: SparseSpec) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _write_sparse(table: SparseTable, path: Path, mode: int) -> int:
+def _write_sparse(table: SparseTable, path: Path, mode: int, told: Told) -> int:
     spec, count = table.spec, 0
     schema = _schema(spec)
     with (
@@ -235,6 +246,7 @@ def _write_sparse(table: SparseTable, path: Path, mode: int) -> int:
                 ]
             writer.write_batch(pa.record_batch(columns, schema=schema))
             count += len(ids)
+            told(len(part.ids))
     return count
 
 
@@ -257,7 +269,7 @@ def _saved_spec(fact: dict[str, Any]) -> SparseSpec:
         raise CheckpointError(f"table {fact['table']!r} of the checkpoint: {error}") from None
 
 
-def _check_sparse(path: Path, fact: dict[str, Any]) -> None:
+def _check_sparse(path: Path, fact: dict[str, Any], told: Told) -> None:
     """CheckpointError unless a file has the columns that its table was saved with, whole, and as
     many rows as the manifest says.
     """
@@ -265,6 +277,7 @@ def _check_sparse(path: Path, fact: dict[str, Any]) -> None:
     with _parquet(path, expected) as file:
         for batch in _batches(file, path):
             count += batch.num_rows
+            told(batch.num_rows)
     if count != fact["rows"]:
         raise CheckpointError(f"{path} has {count} rows, but {fact['rows']} were saved")
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from argosy.foundation.quantities import count_text, size_text
+
 Status = Sequence[Mapping[str, Any]]  # what one server says: a mapping for each table
 
 HEAD = (
@@ -57,6 +59,7 @@ class TableView:
     push_rate: float = 0.0
     row_pull_rate: float = 0.0
     row_push_rate: float = 0.0
+    growth: float = 0.0  # rows
 
 
 @dataclass(frozen=True)
@@ -121,27 +124,12 @@ def _table_view(
         name, now["kind"], now["mode"], now["dim"], now["rows"], now["bytes"], now["staleness"],
         now["pulls"], now["pushes"],
         rate("pulls"), rate("pushes"), rate("rows_pulled"), rate("rows_pushed"),
+        rate("rows"),
     )  # fmt: skip
 
 
 # -- text
 # --------------------------------------------------------------------------------------------------
-
-
-def count_text(number: float) -> str:
-    """``950``, ``12.3k``, ``1.2M``."""
-    for unit in ("", "k", "M", "G"):
-        if number < 999.5 or unit == "G":
-            break
-        number /= 1000.0
-    return f"{number:.0f}{unit}" if unit == "" or number >= 99.95 else f"{number:.1f}{unit}"
-
-
-def size_text(num_bytes: float) -> str:
-    """``512 B``, ``1.5 MB``."""
-    return count_text(num_bytes).replace("k", " k").replace("M", " M").replace(
-        "G", " G"
-    ).rstrip() + ("B" if num_bytes >= 999.5 else " B")
 
 
 def cells(shown: View) -> list[tuple[str, ...]]:

@@ -28,6 +28,7 @@ from argosy.foundation.endpoints import Endpoint, parse
 from argosy.foundation.errors import PsError, ServerUnavailable
 from argosy.foundation.faultpoint import reach
 from argosy.foundation.files import replace_folder
+from argosy.foundation.progress import progress
 from argosy.foundation.trace import trace
 from argosy.runtime.ps.server import checkpoint
 from argosy.runtime.ps.tables import hashing
@@ -479,9 +480,12 @@ class Client:
         fresh.mkdir()
         try:
             files: list[dict[str, Any]] = []
-            for number, server in enumerate(self._servers):
-                body = {"path": str(fresh), "server": number, "mode": mode}
-                files += self._persist(server, lambda s, body=body: s.act("save", body))["files"]
+            with progress(f"saving tables to {folder}", self.num_servers, "servers") as told:
+                for number, server in enumerate(self._servers):
+                    body = {"path": str(fresh), "server": number, "mode": mode}
+                    answer = self._persist(server, lambda s, body=body: s.act("save", body))
+                    files += answer["files"]
+                    told(1)
             checkpoint.write_manifest(fresh, files, mode)
             replace_folder(fresh, folder)
         except BaseException:
@@ -494,9 +498,11 @@ class Client:
         """
         folder = folder.absolute()
         checkpoint.verify(folder)
-        for number, server in enumerate(self._servers):
-            body = {"path": str(folder), "server": number, "num_servers": self.num_servers}
-            self._persist(server, lambda s, body=body: s.act("load", body))
+        with progress(f"loading tables from {folder}", self.num_servers, "servers") as told:
+            for number, server in enumerate(self._servers):
+                body = {"path": str(folder), "server": number, "num_servers": self.num_servers}
+                self._persist(server, lambda s, body=body: s.act("load", body))
+                told(1)
 
     def _exchange(
         self,

@@ -58,7 +58,8 @@ def wait_with_care(
             if not is_shown:
                 is_shown = True
                 names = _names(board, missing)
-                shown.enter_context(account.long_wait(began_ns, f"{place} for {names}"))
+                told = account.long_wait(began_ns, f"{place} for {names}", missing)
+                shown.enter_context(told)
             deadlock = wait.look(missing)
             if deadlock is not None:
                 raise deadlock
