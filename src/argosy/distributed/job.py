@@ -13,6 +13,7 @@ from argosy.foundation import env
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import ConfigError
 from argosy.foundation.process_state import register
+from argosy.foundation.witness import VARIABLE
 from argosy.nn import SyncBatchNorm
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.meeting import Meeting
@@ -81,6 +82,10 @@ register(
 )
 register("parallel environment", job, attributes=("parallel_env",))
 atexit.register(job.close)
+if env.get(VARIABLE):
+    from argosy.runtime.prove import recorder
+
+    recorder.attach()  # before the reporter: an update is seen before its step ends
 reporter.attach()  # before the script does anything that could hang
 
 

@@ -27,10 +27,12 @@ from argosy.distributed.fleet.servers.rules import (
     needs_whole,
     rate_of,
 )
+from argosy.distributed.fleet.servers.shown import contents
 from argosy.distributed.fleet.servers.tables import check_strategy
 from argosy.foundation import env
 from argosy.foundation.endpoints import is_open, parse
 from argosy.foundation.errors import ConfigError, UsageError
+from argosy.foundation.witness import seat
 from argosy.runtime.comm.rendezvous import token_for
 from argosy.runtime.ps.server import checkpoint
 from argosy.runtime.ps.server.service import Action, Service
@@ -239,6 +241,8 @@ class PsRuntime:
         except KeyboardInterrupt:
             tables.close()
             service.end()
+        if seat.witness is not None:
+            seat.witness.at_end(contents(tables))
         self.close()
         watch.end()
 
