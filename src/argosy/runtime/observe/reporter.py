@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any
-
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from argosy.foundation import env
 from argosy.foundation.account import account
-from argosy.runtime.observe import accounts, stacks
+from argosy.runtime.observe import accounts, stacks, torch_steps
 from argosy.runtime.observe.ring import RingWriter
 
 
@@ -27,12 +24,8 @@ def attach() -> None:
         env.integer("PADDLE_TRAINER_ID", 0),
         env.integer("PADDLE_TRAINERS_NUM", 1),
     )
-    register_optimizer_step_post_hook(_on_torch_step)
+    torch_steps.on_update(lambda optimizer: account.end_step())
     os.register_at_fork(after_in_child=_detach)
-
-
-def _on_torch_step(*_: Any) -> None:
-    account.end_step()
 
 
 def _detach() -> None:

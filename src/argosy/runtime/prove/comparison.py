@@ -28,8 +28,11 @@ class Difference:
     life: int = 0
     told: int | None = None  # the script's own number of the step
     is_left_over: bool = False  # the first life did not begin at the first step
+    is_end: bool = False  # after the last step
 
     def __str__(self) -> str:
+        if self.is_end:
+            return f"the end, {self.label}: {self.what}"
         own = "" if self.told is None else f" (the script calls it {self.told})"
         return f"step {self.step}{own}, {self.label}: {self.what}"
 
@@ -52,7 +55,7 @@ def compare(whole: Mapping[str, Life], found: Mapping[str, Sequence[Life]]) -> C
         lives = found.get(label, ())
         starts[label] = []
         differences += _of_process(undisturbed, lives, starts[label])
-    differences.sort(key=lambda d: (d.life, d.step, d.label))
+    differences.sort(key=lambda d: (d.is_end, d.life, d.step, d.label))
     return Comparison(differences[0] if differences else None, starts)
 
 
@@ -67,9 +70,9 @@ def _of_process(
             continue
         start = start_of(life.records, whole.records, reached)
         starts.append(start + 1)
-        told = life.records[0].told
         if start > reached:
             what = f"it was left out: the job went on with step {start + 1}"
+            told = whole.records[reached].told
             yield Difference(label, reached + 1, what, number, told, is_left_over=not reached)
         for at, record in enumerate(life.records, start):
             what = of_steps(whole.records, at, record, is_first=at == start)
@@ -80,11 +83,12 @@ def _of_process(
     last = max(len(lives) - 1, 0)
     if reached < len(whole.records):
         what = f"the job ended before this step; undisturbed it has {len(whole.records)}"
-        yield Difference(label, reached + 1, what, last)
+        told = whole.records[reached].told
+        yield Difference(label, reached + 1, what, last, told, is_left_over=not reached)
     if whole.end_values is not None and lives:
         what = _of_end(whole, lives[-1])
         if what:
-            yield Difference(label, len(whole.records) + 1, what, last)
+            yield Difference(label, len(whole.records), what, last, is_end=True)
 
 
 def start_of(records: Sequence[Record], whole: Sequence[Record], reached: int) -> int:
@@ -161,8 +165,7 @@ def _of_end(whole: Life, life: Life) -> str:
     if found is None:
         # a life without steps has nothing to show; its state was shown by the one before
         return "" if whole.records else "what it has in the end was not seen"
-    what = _of_values(expected, found)
-    return f"in the end {what}" if what else ""
+    return _of_values(expected, found)
 
 
 def _number(text: str | None) -> str:

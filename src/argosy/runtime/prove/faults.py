@@ -41,16 +41,16 @@ class FaultFolder:
     def lay_down(self, faults: Sequence[Fault], steps: Mapping[str, Sequence[Record]]) -> None:
         """Say what is to happen, and how the undisturbed steps of each process are known."""
         known = {
-            label: [(record.identity, round(record.at_s, 6)) for record in records]
+            label: [(record.identity, record.told, record.at_s) for record in records]
             for label, records in steps.items()
         }
         with replacing(self.path / _PLAN) as file:
             plan = {"faults": [asdict(fault) for fault in faults], "steps": known}
             file.write(json.dumps(plan).encode())
 
-    def plan(self) -> tuple[list[Fault], dict[str, list[tuple[str, float]]]]:
-        """What is to happen, and the identities and times of undisturbed steps; nothing where no
-        plan is.
+    def plan(self) -> tuple[list[Fault], dict[str, list[tuple[str, int | None, float]]]]:
+        """What is to happen, and of undisturbed steps the identities, the script's own numbers and
+        the times; nothing where no plan is.
         """
         path = self.path / _PLAN
         if not path.is_file():
@@ -156,12 +156,14 @@ class Trigger:
 
     def end_step(self, record: Record) -> None:
         """A step is done and written down."""
-        here = {n for n, (known, _) in enumerate(self._undisturbed, 1) if known == record.identity}
-        if self._candidates is not None:
+        steps = list(enumerate(self._undisturbed, 1))
+        here = {n for n, (known, _, _) in steps if known == record.identity}
+        if self._candidates:
             here &= {n + 1 for n in self._candidates}
         self._candidates = here
         # a job that does not go on as it should is still to be disturbed
-        self._position = max(here) if here else self._position + 1
+        told = [n for n, (_, told, _) in steps if told is not None and told == record.told]
+        self._position = max(here or told or [self._position + 1])
         self._visits.clear()
         for fault in self._own:
             is_due = fault.place == ANYWHERE and fault.step <= self._position + 1
@@ -170,7 +172,7 @@ class Trigger:
                 self._fire_later(fault)
 
     def _fire_later(self, fault: Fault) -> None:
-        began_s, ended_s = (self._undisturbed[fault.step - n][1] for n in (2, 1))
+        began_s, ended_s = (self._undisturbed[fault.step - n][2] for n in (2, 1))
 
         def wait() -> None:
             time.sleep(fault.share * (ended_s - began_s))

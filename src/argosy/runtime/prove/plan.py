@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-LAUNCHER = "launcher"
+LAUNCHER, SERVER = "launcher", "server"
 START, DATA, BACKWARD, UPDATE, ANYWHERE, END = (
     "start-up", "data", "backward", "update", "anywhere", "end",
 )  # fmt: skip
@@ -79,14 +79,14 @@ def draw(
     for label, course in sorted(courses.items()):
         for step, place, visits in course.moments():
             by_phase.setdefault(phase_of(place), []).append((label, step, place, visits))
-    kinds = ["self", LAUNCHER, *(["server"] if servers else [])]
+    kinds = ["self", LAUNCHER, *([SERVER] if servers else [])]
     phases, victims = _in_turns(rng, sorted(by_phase)), _in_turns(rng, kinds)
     drawn = []
     for _ in range(count):
         watcher, step, place, visits = rng.choice(by_phase[next(phases)])
         kind, server = next(victims), rng.choice(servers or [""])
         found: dict[str, Any] = {
-            "victim": {"self": watcher, "server": server}.get(kind, kind),
+            "victim": {"self": watcher, SERVER: server}.get(kind, kind),
             "watcher": watcher,
             "step": step,
             "place": place,
@@ -94,7 +94,7 @@ def draw(
             "visit": rng.randint(1, visits),
             "share": round(rng.random(), 3),
         }
-        if place == START and kind == "server":
+        if place == START and kind == SERVER:
             found["watcher"] = server
         drawn.append((step or rng.randint(1, len(courses[watcher].steps)), found))
     drawn.sort(key=lambda pair: (pair[0], pair[1]["place"] == END))

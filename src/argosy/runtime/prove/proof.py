@@ -11,7 +11,7 @@ from pathlib import Path
 from argosy.runtime.prove import plan, records
 from argosy.runtime.prove.comparison import Comparison, Difference, compare
 from argosy.runtime.prove.faults import Fired
-from argosy.runtime.prove.plan import CHECKPOINT, LAUNCHER, Course, Fault
+from argosy.runtime.prove.plan import CHECKPOINT, LAUNCHER, SERVER, Course, Fault
 from argosy.runtime.prove.records import Life
 from argosy.runtime.prove.run import PLACEHOLDER, NotProved, Run, Told
 
@@ -144,7 +144,7 @@ class Prover:
                 "paddle.distributed`. A job that goes on from an earlier run's files has nothing "
                 f"left to do: write {PLACEHOLDER} for their folder in its arguments"
             )
-        return whole, whole_s, run.faults.known("server")
+        return whole, whole_s, run.faults.known(SERVER)
 
     def _disturbed(
         self, faults: Sequence[Fault], whole: Mapping[str, Life], end_s: float, whole_s: float
@@ -221,7 +221,8 @@ def _rows(
 ) -> list[Row]:
     fault_by_number = {fault.number: fault for fault in faults}
     bad = comparison.first
-    broken_s = None if bad is None else found[bad.label][bad.life].began_s
+    lives = () if bad is None else found.get(bad.label, ())[bad.life :]
+    broken_s = lives[0].began_s if lives else None
     rows = []
     for each, following in zip(fired, [*fired[1:], None], strict=True):
         fault = fault_by_number[each.number]
@@ -244,7 +245,10 @@ def _recovery(
     for label in {fault.victim} & trained or trained:
         for life, start in zip(found[label], comparison.starts[label], strict=True):
             after = [record.at_s for record in life.records if record.at_s > at_s]
-            if after and (life.began_s > at_s or not is_new):
+            if life.began_s <= at_s:
+                # what was under way may have had its answers; a process that is to end has no next
+                after = [] if is_new else after[1:]
+            if after:
                 seconds.append(after[0] - at_s)
                 starts.append(start if life.began_s > at_s else None)
                 break

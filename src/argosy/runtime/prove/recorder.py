@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from argosy.foundation import env, faultpoint, torch_private
 from argosy.foundation.account import UNTOLD, account
 from argosy.foundation.witness import VARIABLE, Values, seat
+from argosy.runtime.observe import torch_steps
 from argosy.runtime.prove.digest import digest
 from argosy.runtime.prove.faults import FaultFolder, Trigger
-from argosy.runtime.prove.plan import BACKWARD, DATA, END, START, UPDATE
+from argosy.runtime.prove.plan import BACKWARD, DATA, END, SERVER, START, UPDATE
 from argosy.runtime.prove.records import Record, Writer
 
 
@@ -54,7 +54,7 @@ def _label() -> str:
     """What the launcher calls this process."""
     role = env.get("TRAINING_ROLE")
     if role == "PSERVER":
-        return f"server {env.integer('PADDLE_PSERVER_ID', 0)}"
+        return f"{SERVER} {env.integer('PADDLE_PSERVER_ID', 0)}"
     return f"{'worker' if role else 'rank'} {env.integer('PADDLE_TRAINER_ID', 0)}"
 
 
@@ -63,6 +63,8 @@ class Recorder:
 
     def __init__(self, folder: Path, label: str) -> None:
         self._pid = os.getpid()
+        # a server has no steps: it updates when workers push, and is judged by its tables
+        self._trains = not label.startswith(SERVER)
         self._writer = Writer(folder, label, time.monotonic())
         self._trigger = Trigger(FaultFolder(folder), label)
         self._places: Counter[str] = Counter()
@@ -73,7 +75,7 @@ class Recorder:
     def reach(self, place: str) -> None:
         """This process is at a place where a fault may come."""
         if os.getpid() == self._pid:
-            if place not in (START, END):
+            if place not in (START, END) and self._trains:
                 self._places[place] += 1
             self._trigger.reach(place)
 
@@ -86,6 +88,8 @@ class Recorder:
         self._results.append(digest(value))
 
     def end_step(self, owner: object, values: Values) -> None:
+        if not self._trains:
+            return
         self._values[id(owner)] = values
         self.reach(UPDATE)
         loss = account.loss
@@ -128,11 +132,11 @@ class Recorder:
 def _watch_torch(recorder: Recorder) -> None:
     names = _Names()
 
-    def on_step(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+    def on_update(optimizer: torch.optim.Optimizer) -> None:
         if seat.witness is recorder:
             recorder.end_step(optimizer, lambda: names.of(optimizer))
 
-    register_optimizer_step_post_hook(on_step)
+    torch_steps.on_update(on_update)
     _wrap_backward(recorder)
     _wrap_loader(recorder)
 
