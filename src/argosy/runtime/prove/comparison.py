@@ -47,14 +47,19 @@ class Comparison:
     starts: Mapping[str, Sequence[int | None]]
 
 
-def compare(whole: Mapping[str, Life], found: Mapping[str, Sequence[Life]]) -> Comparison:
-    """``found`` against the undisturbed run, by label."""
+def compare(
+    whole: Mapping[str, Life], found: Mapping[str, Sequence[Life]], last_start_s: float = 0.0
+) -> Comparison:
+    """``found`` against the undisturbed run, by label. The ends of processes count that began since
+    the job was started for the last time.
+    """
     differences: list[Difference] = []
     starts: dict[str, list[int | None]] = {}
     for label, undisturbed in whole.items():
         lives = found.get(label, ())
         starts[label] = []
         differences += _of_process(undisturbed, lives, starts[label])
+        differences += _of_end(undisturbed, lives, last_start_s)
     differences.sort(key=lambda d: (d.is_end, d.life, d.step, d.label))
     return Comparison(differences[0] if differences else None, starts)
 
@@ -80,15 +85,10 @@ def _of_process(
                 yield Difference(label, at + 1, what, number, record.told)
                 break
         reached = max(reached, start + len(life.records))
-    last = max(len(lives) - 1, 0)
     if reached < len(whole.records):
         what = f"the job ended before this step; undisturbed it has {len(whole.records)}"
-        told = whole.records[reached].told
+        told, last = whole.records[reached].told, max(len(lives) - 1, 0)
         yield Difference(label, reached + 1, what, last, told, is_left_over=not reached)
-    if whole.end_values is not None and lives:
-        what = _of_end(whole, lives[-1])
-        if what:
-            yield Difference(label, len(whole.records), what, last, is_end=True)
 
 
 def start_of(records: Sequence[Record], whole: Sequence[Record], reached: int) -> int:
@@ -160,12 +160,22 @@ def _of_values(expected: Mapping[str, str], found: Mapping[str, str]) -> str:
     return f"tensor {name!r} differs" + (f", and {others} more" if others else "")
 
 
-def _of_end(whole: Life, life: Life) -> str:
-    expected, found = whole.end_values or {}, life.end_values
-    if found is None:
-        # a life without steps has nothing to show; its state was shown by the one before
-        return "" if whole.records else "what it has in the end was not seen"
-    return _of_values(expected, found)
+def _of_end(whole: Life, lives: Sequence[Life], last_start_s: float) -> Iterator[Difference]:
+    """What differs after the last step."""
+    if whole.end_values is None:
+        return
+    ends = [
+        (number, life.end_values)
+        for number, life in enumerate(lives)
+        if life.began_s >= last_start_s and life.end_values is not None
+    ]
+    # a life without steps has nothing to show; its state was shown by the one before
+    number, what = 0, "" if whole.records else "what it has in the end was not seen"
+    if ends:
+        number, found = ends[-1]
+        what = _of_values(whole.end_values, found)
+    if what:
+        yield Difference(whole.label, len(whole.records), what, number, is_end=True)
 
 
 def _number(text: str | None) -> str:

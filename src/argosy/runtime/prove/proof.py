@@ -11,7 +11,7 @@ from pathlib import Path
 from argosy.runtime.prove import plan, records
 from argosy.runtime.prove.comparison import Comparison, Difference, compare
 from argosy.runtime.prove.faults import Fired
-from argosy.runtime.prove.plan import CHECKPOINT, LAUNCHER, SERVER, Course, Fault
+from argosy.runtime.prove.plan import CHECKPOINT, SERVER, Course, Fault
 from argosy.runtime.prove.records import Life
 from argosy.runtime.prove.run import PLACEHOLDER, NotProved, Run, Told
 
@@ -88,8 +88,9 @@ class Prover:
         left: list[Fault] = []
         is_new_start = False
         for faults in self._in_runs(seed, num_faults, time_s, courses, servers, end_s, whole_s):
-            found, fired = self._disturbed(faults, whole, end_s, whole_s)
-            comparison = compare(whole, found)
+            run = self._disturbed(faults, whole, end_s, whole_s)
+            found, fired = records.read(run.folder), run.faults.fired()
+            comparison = compare(whole, found, run.last_start_s)
             rows += _rows(faults, fired, found, comparison)
             is_new_start |= any((start or 1) > 1 for s in comparison.starts.values() for start in s)
             left += [f for f in faults if f.number not in {each.number for each in fired}]
@@ -148,11 +149,11 @@ class Prover:
 
     def _disturbed(
         self, faults: Sequence[Fault], whole: Mapping[str, Life], end_s: float, whole_s: float
-    ) -> tuple[dict[str, list[Life]], list[Fired]]:
+    ) -> Run:
         run = self._run(f"disturbed {faults[0].number}", faults)
         run.faults.lay_down(faults, {label: life.records for label, life in whole.items()})
         run.go(quiet_at_s=end_s - whole_s, patience_s=_PATIENCE_S + 2 * whole_s)
-        return records.read(run.folder), run.faults.fired()
+        return run
 
     def _differing(
         self,
@@ -226,21 +227,28 @@ def _rows(
     rows = []
     for each, following in zip(fired, [*fired[1:], None], strict=True):
         fault = fault_by_number[each.number]
-        seconds, start = _recovery(fault, each.at_s, found, comparison)
         next_s = float("inf") if following is None else following.at_s
+        seconds, start = _recovery(fault, each.at_s, next_s, found, comparison)
         is_same = broken_s is None or not each.at_s < broken_s <= next_s
         rows.append(Row(fault, seconds, start, is_same))
     return rows
 
 
 def _recovery(
-    fault: Fault, at_s: float, found: Mapping[str, Sequence[Life]], comparison: Comparison
+    fault: Fault,
+    at_s: float,
+    next_s: float,
+    found: Mapping[str, Sequence[Life]],
+    comparison: Comparison,
 ) -> tuple[float | None, int | None]:
     """Seconds from a fault to the next finished step of its victim, of all processes if that has no
-    steps; and which step it was, if a new life has made it.
+    steps; and which step it was, if a new life has made it. ``next_s`` is when the next fault came.
     """
     trained = {label for label, lives in found.items() if any(life.records for life in lives)}
-    is_new = fault.victim in trained or fault.victim == LAUNCHER
+    # a server that is killed comes back alone; asked to leave, all of the job does
+    is_new = not fault.victim.startswith(SERVER) or any(
+        at_s < life.began_s < next_s for label in trained for life in found[label]
+    )
     seconds, starts = [], []
     for label in {fault.victim} & trained or trained:
         for life, start in zip(found[label], comparison.starts[label], strict=True):

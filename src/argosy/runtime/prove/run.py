@@ -54,6 +54,7 @@ class Run:
         self._tell = tell
         self._counter = records.Counter(folder)
         self.log = folder / "launcher.log"
+        self.last_start_s = 0.0
 
     def go(self, *, quiet_at_s: float = float("inf"), patience_s: float = float("inf")) -> float:
         """Run to the end and return how long it took. No fault comes after ``quiet_at_s`` (of the
@@ -74,6 +75,7 @@ class Run:
 
     def _start(self, quiet_at_s: float, patience_s: float) -> int:
         """Start the launcher, wait for its end and return its exit code."""
+        self.last_start_s = time.monotonic()
         parent = os.getpid()
         variables = {VARIABLE: str(self.folder), "PADDLE_LOG_DIR": str(self.folder / "log")}
         with self.log.open("ab") as log:

@@ -237,12 +237,13 @@ class PsRuntime:
             actions=self._actions(tables) | {"notes": watch.notes, "settle": watch.settle},
         )
         try:
+            if seat.witness is not None:
+                service.stopped.wait()
+                seat.witness.at_end(contents(tables))
             service.serve_to_the_end()
         except KeyboardInterrupt:
             tables.close()
             service.end()
-        if seat.witness is not None:
-            seat.witness.at_end(contents(tables))
         self.close()
         watch.end()
 
