@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     folder = Path(tempfile.mkdtemp(prefix="argosy-prove-"))
     is_kept = False
     try:
-        with _Progress(console) as progress:
+        with _interrupted_by(signal.SIGTERM, signal.SIGHUP), _Progress(console) as progress:
             prover = Prover(command, folder, progress.show)
             proof = prover.prove(own["seed"], own["faults"], own["time"])
         console.print(report.table(proof))
@@ -62,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         is_kept = True
         return _NOT_JUDGED
     except KeyboardInterrupt:
-        return 130
+        return 128 + signal.SIGINT
     finally:
         if is_kept:
             console.print(f"logs, records and what the job has kept: {folder}", markup=False)
@@ -84,6 +85,17 @@ def _check(own: dict[str, object], command: Sequence[str]) -> None:
         )
     if wanted.script.endswith(".py") and not Path(wanted.script).exists():
         raise ConfigError(f"prove: there is no script {wanted.script!r} in {Path.cwd()}")
+
+
+@contextlib.contextmanager
+def _interrupted_by(*numbers: int) -> Iterator[None]:
+    """Have these signals do what Ctrl-C does, so that nothing is left behind."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Progress:

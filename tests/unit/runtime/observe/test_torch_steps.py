@@ -22,7 +22,7 @@ class Wrapping(torch.optim.Optimizer):
 @pytest.fixture
 def heard(monkeypatch):
     """Hooks are the test's own."""
-    hooks = sys.modules["torch.optim.optimizer"]  # the name is a module's no more once imported
+    hooks = sys.modules["torch.optim.optimizer"]  # no attribute of torch.optim
     for name in ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks"):
         monkeypatch.setattr(hooks, name, type(getattr(hooks, name))())
     found = []
