@@ -70,7 +70,7 @@ class Recorder:
         self._places: Counter[str] = Counter()
         self._batches: list[str] = []
         self._results: list[str] = []
-        self._values: dict[int, Values] = {}  # of all who have ended a step, by their identity
+        self._shown: dict[int, Values] = {}  # of all who have ended a step, by their identity
 
     def reach(self, place: str) -> None:
         """This process is at a place where a fault may come."""
@@ -90,7 +90,7 @@ class Recorder:
     def end_step(self, owner: object, values: Values) -> None:
         if not self._trains:
             return
-        self._values[id(owner)] = values
+        self._shown[id(owner)] = values
         self.reach(UPDATE)
         loss = account.loss
         record = Record(
@@ -116,8 +116,8 @@ class Recorder:
             return
         seat.witness = None
         self.reach(END)
-        if self._values:
-            pairs = (pair for values in self._values.values() for pair in values())
+        if self._shown:
+            pairs = (pair for values in self._shown.values() for pair in values())
             self._write_end({name: digest(value) for name, value in pairs})
 
     def _write_end(self, values: dict[str, str]) -> None:
