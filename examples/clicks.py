@@ -13,19 +13,20 @@ class Clicks:
     """An endless source; ``seed`` of workers differ, the taste is one."""
 
     def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng(seed)
+        self._seed = seed
         taste = np.random.default_rng(7)
         self._taste = taste.normal(size=(NUM_SLOTS, NUM_IDS)).astype("float32")
         self._weight = taste.normal(size=NUM_NUMBERS).astype("float32")
 
-    def batch(self, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Ids [size, slots], distinct between slots; numbers [size, 4]; clicks [size, 1] of 0 and
-        1.
+    def batch(self, size: int, number: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The ``number``-th batch: ids [size, slots], distinct between slots; numbers [size, 4];
+        clicks [size, 1] of 0 and 1.
         """
-        drawn = np.minimum(self._rng.zipf(1.3, (size, NUM_SLOTS)) - 1, NUM_IDS - 1)
-        numbers = self._rng.normal(size=(size, NUM_NUMBERS)).astype("float32")
+        rng = np.random.default_rng([self._seed, number])
+        drawn = np.minimum(rng.zipf(1.3, (size, NUM_SLOTS)) - 1, NUM_IDS - 1)
+        numbers = rng.normal(size=(size, NUM_NUMBERS)).astype("float32")
         liking = self._taste[np.arange(NUM_SLOTS), drawn].sum(1) / 2 + numbers @ self._weight / 2
-        clicked = self._rng.random(size) < 1 / (1 + np.exp(-2 * liking))
+        clicked = rng.random(size) < 1 / (1 + np.exp(-2 * liking))
         return drawn + np.arange(NUM_SLOTS) * NUM_IDS, numbers, clicked.astype("float32")[:, None]
 
 

@@ -2,7 +2,7 @@
 
 A small GPT learns to continue arithmetic sequences modulo 11, trained with Fleet: mixed precision
 (bfloat16 on CPU), recomputed blocks, gradients of two batches merged into one update. At the end it
-continues sequences that it has not seen.
+continues sequences that it has not seen. Started again, it goes on from its last checkpoint.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ def sequences(count: int, rng: np.random.RandomState) -> np.ndarray:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[2])
     parser.add_argument("--steps", type=int, default=240)
+    parser.add_argument("--checkpoints", default="checkpoints/gpt_fleet", help="their folder")
     args = parser.parse_args()
     strategy = fleet.DistributedStrategy()
     strategy.amp = True
@@ -74,18 +75,19 @@ def main() -> None:
     )
     if fleet.is_first_worker():
         fleet.print_plan()
-    rng = np.random.RandomState(fleet.worker_index())
-    for step in range(1, args.steps + 1):
-        batch = sequences(24, rng)
+    run = fleet.auto_checkpoint(args.checkpoints, 20, model=model, optimizer=optimizer)
+    for step in run.steps(args.steps):
+        batch = sequences(24, np.random.RandomState([fleet.worker_index(), step]))
         logits = model(paddle.to_tensor(batch[:, :-1]))
         loss = nn.functional.cross_entropy(logits, paddle.to_tensor(batch[:, 1:]))
+        fleet.log(step + 1, loss=loss)
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
-        if step % max(args.steps // 6, 1) == 0:
+        if (step + 1) % max(args.steps // 6, 1) == 0:
             mean = float(fleet.util.all_reduce(float(loss))) / fleet.worker_num()
             if fleet.is_first_worker():
-                print(f"step {step:4}  loss {mean:.4f}")
+                print(f"step {step + 1:4}  loss {mean:.4f}")
     if fleet.is_first_worker():
         continue_sequences(model._layers)
 

@@ -4,18 +4,21 @@ generated images.
 The images show a disc, a square, a triangle or a ring, of any colour, size and place, on a noisy
 ground of another colour. The same model function builds both modes: dygraph runs each layer at
 once, static records a program first and then runs that. Both start from the same weights and see
-the same batches; rounding makes their curves part slowly.
+the same batches; rounding makes their curves part slowly. Started again, it goes on from its last
+checkpoint.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import paddle
+import paddle.distributed.fleet as fleet
 import paddle.nn.functional as F
 from paddle import nn
 
@@ -49,14 +52,11 @@ def make(num_samples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([draw(label, rng) for label in labels]), labels.astype(np.int64)
 
 
-def batches(
-    images: np.ndarray, labels: np.ndarray, seed: int
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """One epoch in an order that ``seed`` decides."""
-    order = np.random.RandomState(seed).permutation(len(images))
-    for start in range(0, len(order) - BATCH + 1, BATCH):
-        rows = order[start : start + BATCH]
-        yield images[rows], labels[rows]
+def rows_of(step: int, num_images: int) -> np.ndarray:
+    """Which images the batch of a step has: each epoch has its own order."""
+    epoch, place = divmod(step, num_images // BATCH)
+    order = np.random.RandomState(epoch).permutation(num_images)
+    return order[place * BATCH : (place + 1) * BATCH]
 
 
 class Block(nn.Layer):
@@ -104,12 +104,16 @@ def make_optimizer(
     return paddle.optimizer.AdamW(schedule, parameters=parameters, weight_decay=0.01), schedule
 
 
-Step = Callable[[np.ndarray, np.ndarray], float]
-Predict = Callable[[np.ndarray], np.ndarray]
+class Trainer(NamedTuple):
+    """A training step, a prediction, and what a checkpoint has to hold."""
+
+    step: Callable[[np.ndarray, np.ndarray], float]
+    predict: Callable[[np.ndarray], np.ndarray]
+    kept: dict[str, Any]
 
 
-def dygraph(num_steps: int) -> tuple[Step, Predict]:
-    """A training step and a prediction that run layer by layer."""
+def dygraph(num_steps: int) -> Trainer:
+    """Runs layer by layer."""
     model = make_model()
     optimizer, schedule = make_optimizer(num_steps, model.parameters())
 
@@ -127,11 +131,11 @@ def dygraph(num_steps: int) -> tuple[Step, Predict]:
         with paddle.no_grad():
             return model(paddle.to_tensor(images)).argmax(axis=-1).numpy()
 
-    return step, predict
+    return Trainer(step, predict, {"model": model, "optimizer": optimizer})
 
 
-def static(num_steps: int) -> tuple[Step, Predict]:
-    """A training step and a prediction that run recorded programs."""
+def static(num_steps: int) -> Trainer:
+    """Runs recorded programs."""
     paddle.enable_static()
     image = paddle.static.data("image", [None, 3, SIZE, SIZE])
     label = paddle.static.data("label", [None], "int64")
@@ -152,27 +156,36 @@ def static(num_steps: int) -> tuple[Step, Predict]:
     def predict(images: np.ndarray) -> np.ndarray:
         return executor.run(test_program, feed={"image": images}, fetch_list=[answer])[0]
 
-    return step, predict
+    program = paddle.static.default_main_program()
+    return Trainer(step, predict, {"model": program, "lr": schedule})
 
 
-def train(mode: str, num_images: int, epochs: int) -> float:
+def train(mode: str, num_images: int, epochs: int, checkpoints: str) -> float:
     """Train, print a line per epoch and a table of the errors; returns the accuracy on unseen
     images.
     """
+    fleet.init(is_collective=True)
     paddle.seed(3)
-    step, predict = (static if mode == "static" else dygraph)(epochs * (num_images // BATCH))
+    num_batches = num_images // BATCH
+    trainer = (static if mode == "static" else dygraph)(epochs * num_batches)
     images, labels = make(num_images, seed=1)
     unseen, truth = make(400, seed=2)
-    start = time.perf_counter()
-    for epoch in range(epochs):
-        loss = np.mean([step(*batch) for batch in batches(images, labels, seed=epoch)])
-        accuracy = np.mean(predict(unseen) == truth)
-        bar = "#" * round(40 * loss / np.log(len(SHAPES)))
-        print(f"epoch {epoch + 1:2}  loss {loss:.4f}  accuracy {accuracy:6.1%}  {bar}", flush=True)
+    run = fleet.auto_checkpoint(checkpoints, 20, **trainer.kept)
+    start, losses = time.perf_counter(), []
+    for number in run.steps(epochs * num_batches):
+        rows = rows_of(number, num_images)
+        losses.append(trainer.step(images[rows], labels[rows]))
+        if (number + 1) % num_batches == 0:
+            loss, accuracy = np.mean(losses), np.mean(trainer.predict(unseen) == truth)
+            bar = "#" * round(40 * loss / np.log(len(SHAPES)))
+            epoch = (number + 1) // num_batches
+            print(f"epoch {epoch:2}  loss {loss:.4f}  accuracy {accuracy:6.1%}  {bar}", flush=True)
+            losses.clear()
     seconds = time.perf_counter() - start
-    print(f"{mode}: {epochs * len(images) / seconds:,.0f} images/s, {seconds:.1f} s")
-    show_confusions(truth, predict(unseen))
-    return float(accuracy)
+    num_done = (run.num_steps - (run.resumed_from or 0)) * BATCH
+    print(f"{mode}: {num_done / seconds:,.0f} images/s, {seconds:.1f} s")
+    show_confusions(truth, trainer.predict(unseen))
+    return float(np.mean(trainer.predict(unseen) == truth))
 
 
 def show_confusions(truth: np.ndarray, predictions: np.ndarray) -> None:
@@ -190,8 +203,10 @@ def main() -> None:
     parser.add_argument("--mode", choices=["dygraph", "static"], default="dygraph")
     parser.add_argument("--images", type=int, default=2400)
     parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--checkpoints", default="checkpoints/resnet_images", help="their folder")
     arguments = parser.parse_args()
-    train(arguments.mode, arguments.images, arguments.epochs)
+    folder = f"{arguments.checkpoints}/{arguments.mode}"
+    train(arguments.mode, arguments.images, arguments.epochs, folder)
 
 
 if __name__ == "__main__":

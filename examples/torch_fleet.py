@@ -2,7 +2,8 @@
 
 A plain PyTorch convolutional network trained with Fleet on drawn digits: batch norm over all
 workers, optimizer state split between them (sharding stage 2), a torch scheduler. Nothing but the
-two calls of fleet differs from a script for one process.
+calls of fleet differs from a script for one process. Started again, it goes on from its last
+checkpoint.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 import digits
 import paddle.distributed.fleet as fleet
@@ -29,6 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[2])
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--samples", type=int, default=3000)
+    parser.add_argument("--checkpoints", default="checkpoints/torch_fleet", help="their folder")
     args = parser.parse_args()
     strategy = fleet.DistributedStrategy()
     strategy.sync_batch_norm = True
@@ -42,12 +45,18 @@ def main() -> None:
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, args.epochs)
     if rank == 0:
         fleet.print_plan()
-    images, labels = (torch.from_numpy(part) for part in digits.make(args.samples, seed=0))
-    for epoch in range(args.epochs):
-        order = torch.randperm(len(images), generator=torch.Generator().manual_seed(epoch))
-        usable = len(order) // (64 * workers) * 64 * workers
-        for chosen in order[:usable].view(-1, 64, workers)[:, :, rank]:
-            loss = nn.functional.cross_entropy(model(images[chosen]), labels[chosen])
+    data = TensorDataset(*(torch.from_numpy(part) for part in digits.make(args.samples, seed=0)))
+    sampler = DistributedSampler(data, workers, rank, drop_last=True)
+    loader = DataLoader(data, batch_size=64, sampler=sampler, drop_last=True)
+    run = fleet.auto_checkpoint(
+        args.checkpoints, 20, model=model, optimizer=optimizer, lr=schedule, loader=loader
+    )
+    loss = torch.tensor(torch.nan)
+    for epoch in run.epochs(args.epochs):
+        sampler.set_epoch(epoch)
+        for images, labels in run.batches():
+            loss = nn.functional.cross_entropy(model(images), labels)
+            fleet.log(run.num_steps, loss=loss)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

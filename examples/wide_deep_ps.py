@@ -1,7 +1,8 @@
 """fleetrun --server_num 2 --worker_num 2 examples/wide_deep_ps.py
 
 Wide & deep as a static program with parameter servers, in sync mode: one table for the wide part,
-one for the deep part, rows made when an id is first seen.
+one for the deep part, rows made when an id is first seen. Started again, it goes on from its last
+checkpoint.
 """
 
 from __future__ import annotations
@@ -37,9 +38,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[2])
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--batch", type=int, default=512)
+    parser.add_argument("--checkpoints", default="checkpoints/wide_deep_ps", help="their folder")
     args = parser.parse_args()
     paddle.enable_static()
     fleet.init(is_collective=False)
+    paddle.seed(0)
     loss, logit = network()
     strategy = fleet.DistributedStrategy()
     strategy.a_sync = False
@@ -52,11 +55,13 @@ def main() -> None:
     exe.run(static.default_startup_program())
     fleet.init_worker()
     source = clicks.Clicks(seed=fleet.worker_index())
-    for step in range(1, args.steps + 1):
-        feed = dict(zip(("ids", "numbers", "clicked"), source.batch(args.batch), strict=True))
+    run = fleet.auto_checkpoint(args.checkpoints, 20, model=static.default_main_program())
+    for step in run.steps(args.steps):
+        batch = source.batch(args.batch, step)
+        feed = dict(zip(("ids", "numbers", "clicked"), batch, strict=True))
         [value] = exe.run(feed=feed, fetch_list=[loss])
-        if fleet.is_first_worker() and step % max(1, args.steps // 5) == 0:
-            print(f"step {step}: loss {float(value):.3f}", flush=True)
+        if fleet.is_first_worker() and (step + 1) % max(1, args.steps // 5) == 0:
+            print(f"step {step + 1}: loss {float(value):.3f}", flush=True)
     test = static.default_main_program().clone(for_test=True)
     feed = dict(
         zip(("ids", "numbers", "clicked"), clicks.Clicks(seed=1000).batch(5000), strict=True)

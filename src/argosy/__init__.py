@@ -104,6 +104,10 @@ if _defer.runs(__name__):
     # before the script does anything that could hang
     from argosy.foundation import env as _env
 
+    if _env.get("ARGOSY_PROOF"):  # first: an update is seen before its step ends
+        from argosy.runtime.prove import recorder as _recorder
+
+        _recorder.attach()
     if _env.select(("ARGOSY_ACCOUNT", "ARGOSY_TRACE")):
         from argosy.runtime.observe import reporter as _reporter
 

@@ -60,6 +60,11 @@ SUBCOMMANDS = {
         "write the report of a run whose launcher was killed, or that still runs",
         "argosy report log",
     ),
+    "prove": Subcommand(
+        "argosy.jobs.prove",
+        "kill the processes of a job, again and again, and prove that it ends as undisturbed",
+        "argosy prove --faults 5 --nproc_per_node 2 train.py",
+    ),
     "env": Subcommand(
         "argosy.env",
         "show which launcher has started this process, and what a job here would be",

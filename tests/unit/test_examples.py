@@ -30,8 +30,8 @@ def resnet():
     paddle.disable_static()
 
 
-def test_resnet_learns(resnet, capsys):
-    accuracy = resnet.train("dygraph", num_images=320, epochs=3)
+def test_resnet_learns(resnet, capsys, tmp_path):
+    accuracy = resnet.train("dygraph", 320, 3, str(tmp_path))
     shown = capsys.readouterr().out
     losses = [float(line.split()[3]) for line in shown.splitlines() if line.startswith("epoch")]
     assert losses == sorted(losses, reverse=True)
@@ -45,9 +45,10 @@ def test_resnet_is_the_same_in_both_modes(resnet, fresh_programs):
     curves, answers = [], []
     for mode in (resnet.dygraph, resnet.static):
         paddle.seed(3)
-        step, predict = mode(num_steps=4)
-        curves.append([step(*batch) for batch in resnet.batches(images, labels, seed=0)])
-        answers.append(predict(images))
+        trainer = mode(num_steps=4)
+        rows = [resnet.rows_of(step, len(images)) for step in range(4)]
+        curves.append([trainer.step(images[each], labels[each]) for each in rows])
+        answers.append(trainer.predict(images))
     np.testing.assert_allclose(curves[0], curves[1], rtol=1e-4)
     assert np.mean(answers[0] == answers[1]) > 0.95
 

@@ -104,6 +104,13 @@ def data_worker_loop() -> Callable[..., None]:
     return _worker_loop
 
 
+def data_iterator() -> Any:
+    """What all passes over torch's DataLoader are."""
+    from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+    return _BaseDataLoaderIter
+
+
 def compiler_marks() -> tuple[Callable[..., Any], dict[str, dict[Any, Any]]]:
     """The mark of functions that are not to be compiled, and torch's tables of decompositions,
     whose functions have it; ImportError if this torch has neither.

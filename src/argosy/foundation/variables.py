@@ -177,6 +177,9 @@ SECTIONS: dict[str, tuple[Variable, ...]] = {
         _row("PADDLE_HOME", "you", "~/.cache/paddle", "cache of `paddle.dataset`"),
         _row("ARGOSY_PIPE_IDLE_S", "you", "600",
             "seconds that the pipe command of a dataset may be silent"),
+        _row("ARGOSY_PROOF", "launcher", "",
+            "folder of a run of `argosy prove`, in which processes write down what their steps "
+            "saw and left"),
         _row("ARGOSY_FAULT", "tests", "",
             "`name:n` kills the process at the n-th visit of that fault point"),
         _row("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "launcher", "",

@@ -15,6 +15,7 @@ import torch
 from argosy.foundation.account import DATA, account
 from argosy.foundation.errors import BadArgument, ChildFailed, NotSupported, UsageError
 from argosy.foundation.places import Place, to_place
+from argosy.foundation.witness import seat
 from argosy.framework.mode import in_dynamic_mode
 from argosy.io._collate import default_collate_fn, default_convert_fn, to_tensors
 from argosy.io._dataset import IterableDataset, NoLength
@@ -235,9 +236,12 @@ class BatchIterator:
     def __next__(self) -> Any:
         mark = account.enter()
         try:
-            return self._timed()
+            batch = self._timed()
         finally:
             account.leave(DATA, mark)
+        if seat.witness is not None:
+            seat.witness.batch(batch)
+        return batch
 
     def _timed(self) -> Any:
         if clock.listener is None:

@@ -17,6 +17,7 @@ import torch
 from argosy.foundation import torch_private as private
 from argosy.foundation.account import account
 from argosy.foundation.errors import BadArgument, DtypeError, MissingParameters, UsageError
+from argosy.foundation.witness import seat
 from argosy.framework.mode import switch
 from argosy.nn.clip import ClipGradBase
 from argosy.ops.training import updates
@@ -216,6 +217,8 @@ class Optimizer(Appending, OptimizerFacts):
                 self._step_group(0, self._param_groups, _NO_OPTIONS, self._grad_clip, lr)
         finally:
             private.set_grad_enabled(was_enabled)
+        if seat.witness is not None:
+            seat.witness.end_step(self, lambda: ((p.name, p.raw) for p in self._parameters()))
         account.end_step()
 
     def _step_group(

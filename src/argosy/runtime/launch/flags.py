@@ -186,17 +186,19 @@ class _Option:
     words: slice
 
 
-def _options(argv: Sequence[str]) -> Iterator[_Option]:
+def _options(
+    argv: Sequence[str], flag_by_spelling: Mapping[str, Flag] = _FLAG_BY_SPELLING
+) -> Iterator[_Option]:
     """The options in front of the script."""
     at = 0
     while at < len(argv) and argv[at].startswith("-"):
         first = at
         spelling, has_value, text = argv[at].partition("=")
         at += 1
-        flag = _FLAG_BY_SPELLING.get(spelling)
+        flag = flag_by_spelling.get(spelling)
         if flag is None:
             raise ConfigError(
-                f"launch: there is no option {spelling!r}.{nearest(spelling, _FLAG_BY_SPELLING)}"
+                f"launch: there is no option {spelling!r}.{nearest(spelling, flag_by_spelling)}"
             )
         if not has_value:
             follows = argv[at] if at < len(argv) else None
@@ -236,6 +238,19 @@ def without(argv: Sequence[str], names: Sequence[str]) -> list[str]:
         if option.flag.name in names:
             del left[option.words]
     return left
+
+
+def taken(argv: Sequence[str], own: Sequence[Flag]) -> tuple[dict[str, Any], list[str]]:
+    """Read the options ``own`` of a command that has them beside the launcher's, or in place of one
+    of the same name; their values, and the command line of the launcher.
+    """
+    mine = {spelling: flag for flag in own for spelling in flag.spellings}
+    values, left = {flag.name: flag.default for flag in own}, list(argv)
+    for option in reversed(list(_options(argv, _FLAG_BY_SPELLING | mine))):
+        if option.spelling in mine:
+            values[option.flag.name] = option.flag.read(option.text, option.spelling)
+            del left[option.words]
+    return values, left
 
 
 def resolve(line: CommandLine, environ: Mapping[str, str]) -> dict[str, Any]:

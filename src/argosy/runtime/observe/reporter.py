@@ -5,14 +5,11 @@ from __future__ import annotations
 import functools
 import os
 from pathlib import Path
-from typing import Any
-
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from argosy.foundation import env
 from argosy.foundation.account import account
 from argosy.foundation.trace import trace
-from argosy.runtime.observe import accounts, stacks, tracing
+from argosy.runtime.observe import accounts, stacks, torch_steps, tracing
 from argosy.runtime.observe.ring import RingWriter
 
 
@@ -38,12 +35,8 @@ def attach() -> None:
             tracing.Tracer(Path(run)).answer if run else None,
         )
         account.calls = ring.calls
-    register_optimizer_step_post_hook(_on_torch_step)
+    torch_steps.on_update(lambda optimizer: account.end_step())
     os.register_at_fork(after_in_child=_detach)
-
-
-def _on_torch_step(*_: Any) -> None:
-    account.end_step()
 
 
 def _detach() -> None:

@@ -14,6 +14,7 @@ import torch
 from argosy.foundation.account import account
 from argosy.foundation.errors import UsageError
 from argosy.foundation.places import Place
+from argosy.foundation.witness import seat
 from argosy.static.ir.lod import LoDTensor
 from argosy.static.ir.program import Program
 from argosy.static.lower import fusion
@@ -35,6 +36,7 @@ from argosy.static.run.call import (
     write_rates,
 )
 from argosy.static.run.contract import Part
+from argosy.static.run.shown import show_step
 
 Feed = dict[str, Any]
 Fetched = list[torch.Tensor | LoDTensor]
@@ -129,6 +131,10 @@ class DataParallelRun:
             raise self._told([error for _, error in outcomes])
         self.replicas.note([*reads, *lowered[0][1].writes])
         if lowered[0][1].trains:
+            if seat.witness is not None:
+                results = [fetched for fetched, _ in outcomes]
+                scopes = self.replicas.scopes[: len(results)]
+                show_step(seat.witness, self.program, lowered[0][1], scopes, feeds, results)
             account.end_step()
         return [
             joined(fetched, each.lods)

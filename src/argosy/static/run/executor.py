@@ -11,6 +11,7 @@ from argosy.foundation.account import account
 from argosy.foundation.errors import BadArgument, DtypeError, UsageError
 from argosy.foundation.places import to_place
 from argosy.foundation.process_state import register
+from argosy.foundation.witness import seat
 from argosy.static.ir.program import Program
 from argosy.static.ir.scope import Scope, global_scope
 from argosy.static.lower.fetch import given_out, joined
@@ -29,6 +30,7 @@ from argosy.static.run.call import (
 from argosy.static.run.contract import PreparedProgram
 from argosy.static.run.dataset_runs import run_from_dataset
 from argosy.static.run.readers import next_feeds
+from argosy.static.run.shown import show_step
 from argosy.tensor.engine import defaults
 
 # What this process says when it closes an Executor, whichever: so scripts of 1.x leave their
@@ -157,6 +159,8 @@ class Executor:
         else:
             fetched = run_lowered(lowered, given, scope, self._device)
         if lowered.trains:
+            if seat.witness is not None:
+                show_step(seat.witness, program, lowered, [scope], [given], [fetched])
             account.end_step()
         values = joined(fetched, lowered.lods) if lowered.lods else fetched
         return given_out(values, return_numpy)

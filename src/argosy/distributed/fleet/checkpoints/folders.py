@@ -23,6 +23,7 @@ from argosy.foundation.faultpoint import reach
 from argosy.foundation.files import inside, replace_folder
 from argosy.foundation.manifest import Fact
 from argosy.foundation.progress import progress
+from argosy.foundation.witness import own_folder
 
 LAYOUT = manifest.Layout("argosy checkpoint", {"step": int, "world_size": int}, {})
 MANIFEST = manifest.NAME
@@ -135,7 +136,7 @@ class Checkpoints:
     """
 
     def __init__(self, directory: str | os.PathLike[str], keep: int) -> None:
-        self.directory = Path(os.path.abspath(directory))
+        self.directory = Path(os.path.abspath(own_folder(directory)))
         self._keep = keep
 
     def steps(self) -> list[int]:

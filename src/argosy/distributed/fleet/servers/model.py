@@ -21,6 +21,7 @@ from argosy.distributed.fleet.servers.runtime import Model, PsRuntime
 from argosy.distributed.fleet.servers.tables import check_names, configured, with_entry
 from argosy.foundation.account import account
 from argosy.foundation.errors import NotSupported
+from argosy.foundation.witness import seat
 from argosy.nn import Embedding, Layer
 from argosy.runtime.ps.tables.spec import SparseSpec
 from argosy.tensor.engine import Tensor, set_value, wrap
@@ -305,6 +306,8 @@ def _step(runtime: PsRuntime, lookups: Lookups | None, optimizer: Any) -> None:
             torch.zeros_like(raw) if grad is None else grad.to_dense() if grad.is_sparse else grad
         )
     runtime.worker.end_step(grads, runtime.rate())
+    if seat.witness is not None:
+        seat.witness.end_step(runtime, lambda: model.tensors().items())
     account.end_step()
 
 

@@ -27,10 +27,12 @@ from argosy.distributed.fleet.servers.rules import (
     needs_whole,
     rate_of,
 )
+from argosy.distributed.fleet.servers.shown import contents
 from argosy.distributed.fleet.servers.tables import check_strategy
 from argosy.foundation import env
 from argosy.foundation.endpoints import is_open, parse
 from argosy.foundation.errors import ConfigError, UsageError
+from argosy.foundation.witness import seat
 from argosy.runtime.comm.rendezvous import token_for
 from argosy.runtime.ps.server import checkpoint
 from argosy.runtime.ps.server.service import Action, Service
@@ -235,6 +237,9 @@ class PsRuntime:
             actions=self._actions(tables) | {"notes": watch.notes, "settle": watch.settle},
         )
         try:
+            if seat.witness is not None:
+                service.stopped.wait()
+                seat.witness.at_end(contents(tables))
             service.serve_to_the_end()
         except KeyboardInterrupt:
             tables.close()
