@@ -166,10 +166,11 @@ def test_a_job_that_finds_what_another_run_kept_is_not_proved(run, tmp_path):
 
 @pytest.mark.thorough
 @pytest.mark.attack("a proof keeps to its time")
-def test_as_many_faults_come_as_fit(run):
-    code, said = run(GOOD, "--seed=1", "--time=40")
-    assert code == 0, said
-    assert int(re.search(r"PASS \(seed 1\): (\d+) faults", said)[1]) >= 1
+def test_no_fault_comes_that_the_time_is_too_short_for(run):
+    code, said = run(OWN, "--time=1", "nothing", "{folder}")
+    assert code == 2, said
+    assert "no fault has come: undisturbed the job takes" in said
+    assert "disturbed 1" not in said
 
 
 @pytest.mark.thorough

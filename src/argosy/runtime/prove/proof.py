@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -77,7 +78,7 @@ class Prover:
         """Bear ``num_faults`` faults that ``seed`` draws, or as many as come in ``time_s`` seconds.
         NotProved if the job cannot be judged.
         """
-        end_s = time.monotonic() + (float("inf") if time_s is None else time_s)
+        end_s = time.monotonic() + (math.inf if time_s is None else time_s)
         whole, whole_s, servers = self._undisturbed(end_s)
         courses = {
             label: Course([record.places for record in life.records], life.end_places)
@@ -121,7 +122,7 @@ class Prover:
         # each run has faults over the whole course
         num_runs = -(-len(faults) // per_run)
         for number in range(num_runs):
-            if number and time.monotonic() + 2 * whole_s > end_s:
+            if time.monotonic() + (2 if number else 1) * whole_s > end_s:
                 return
             yield faults[number::num_runs]
 
@@ -225,9 +226,8 @@ def _rows(
     lives = () if bad is None else found.get(bad.label, ())[bad.life :]
     broken_s = lives[0].began_s if lives else None
     rows = []
-    for each, following in zip(fired, [*fired[1:], None], strict=True):
+    for each, next_s in zip(fired, [*(f.at_s for f in fired[1:]), math.inf], strict=False):
         fault = fault_by_number[each.number]
-        next_s = float("inf") if following is None else following.at_s
         seconds, start = _recovery(fault, each.at_s, next_s, found, comparison)
         is_same = broken_s is None or not each.at_s < broken_s <= next_s
         rows.append(Row(fault, seconds, start, is_same))
