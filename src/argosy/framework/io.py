@@ -84,13 +84,13 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
         raise UsageError(f"paddle.save: protocol must be 2, 3 or 4, but received {protocol!r}")
 
     if is_binary or static_kinds.is_program(obj):
-        with _writing(target) as file:
+        with _writing(target, getattr(obj, "nbytes", 0)) as file:
             _write_binary(obj, file)
         return
     saved = _state_arrays(obj, protocol) if _is_state_dict(obj) else obj
     size = sum(getattr(value, "nbytes", 0) for value in _members(saved))
-    with _writing(target) as file, progress(f"saving {path}", size) as told:
-        pickles.dump(saved, counted(file, told), protocol)
+    with _writing(target, size) as file:
+        pickles.dump(saved, file, protocol)
 
 
 def load(path: Any, **configs: Any) -> Any:
@@ -239,15 +239,15 @@ def _open_file_buffer(path_or_buffer: Any, mode: str) -> Any:
 
 
 @contextlib.contextmanager
-def _writing(target: Any) -> Iterator[IO[bytes]]:
+def _writing(target: Any, size: int = 0) -> Iterator[IO[bytes]]:
     """A file that takes the name ``target`` when the block ends well, and vanishes when it does
-    not.
+    not. About ``size`` bytes are written.
     """
     if isinstance(target, BytesIO):
         yield target
         return
-    with files.replacing(target) as file:
-        yield file
+    with files.replacing(target) as file, progress(f"saving {target}", size) as told:
+        yield counted(file, told)
 
 
 # -- loading
@@ -432,12 +432,13 @@ def _replace(
 def _load_folder(folder: str) -> dict[str, np.ndarray]:
     """Each file of the folder is one variable, named by its path inside it."""
     arrays = {}
-    for root, _, names in os.walk(folder):
-        for file_name in names:
-            path = os.path.join(root, file_name)
+    paths = [os.path.join(root, name) for root, _, names in os.walk(folder) for name in names]
+    with progress(f"loading {folder}", len(paths), "variables") as told:
+        for path in paths:
             with open(path, "rb") as file:
                 raw = tensor_file.read(file, f"paddle.load: {path!r}")
             arrays[os.path.relpath(path, folder).replace(os.sep, "/")] = wrap(raw).numpy()
+            told(1)
     return arrays
 
 

@@ -125,7 +125,7 @@ def who_waits(members: Sequence[Member]) -> list[str]:
 def _duration(seconds: float) -> str:
     if seconds >= 1:
         return f"{seconds:.1f} s"
-    return f"{1000 * seconds:.3g} ms"
+    return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.3g} us"
 
 
 def innermost(stacks: str) -> list[str]:

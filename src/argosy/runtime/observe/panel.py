@@ -72,7 +72,7 @@ def panel(
         if any(p.shares.get(name, 0.0) >= 0.005 for p in paces):
             legend.append("█ ", style=_STYLES[name]).append(f"{name}  ", style="dim")
     said = limiter(paces, now_ns)
-    rows: list[Any] = [table, legend]
+    rows: list[Any] = [table, legend] if legend.plain else [table]
     if said:
         rows.append(Text(said, style="bold"))
     if tables:

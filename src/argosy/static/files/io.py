@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from argosy.foundation.errors import CheckpointError, DtypeError, UsageError, nearest
+from argosy.foundation.progress import counted, progress
 from argosy.framework import io, pickles, tensor_file
 from argosy.static.files import programs
 from argosy.static.files.inference import persistables, save_to_file
@@ -61,7 +62,8 @@ def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -
         array = np.array(global_scope().holding(variable.name).get_tensor())
         (parameters if isinstance(variable, Parameter) else others)[variable.name] = array
     for suffix, arrays in ((".pdparams", parameters), (".pdopt", others)):
-        with io._writing(os.path.realpath(model_path + suffix)) as file:
+        size = sum(array.nbytes for array in arrays.values())
+        with io._writing(os.path.realpath(model_path + suffix), size) as file:
             pickles.dump(
                 io._slice_big(arrays, io._SLICE_BYTES) if protocol < 4 else arrays, file, protocol
             )
@@ -265,8 +267,10 @@ def _array(path: str) -> np.ndarray:
 
 
 def _combined_state(path: str, names: list[str]) -> dict[str, np.ndarray]:
-    with open(path, "rb") as file:
-        state = {name: wrap(tensor_file.read(file, repr(path))).numpy() for name in names}
+    state = {}
+    with open(path, "rb") as file, progress(f"loading {path}", os.path.getsize(path)) as told:
+        for name in names:
+            state[name] = wrap(tensor_file.read(counted(file, told), repr(path))).numpy()
         if file.read(1):
             raise ShapeMismatch(
                 f"static.load_program_state: {path!r} holds more than the {len(names)} variables "

@@ -37,6 +37,7 @@ from argosy.distributed.fleet.servers.frozen import freeze, frozen_tables
 from argosy.distributed.fleet.servers.progress import own_variables
 from argosy.distributed.fleet.servers.runtime import TABLES, PsRuntime, checkpoint_in
 from argosy.foundation.errors import CheckpointError
+from argosy.foundation.progress import progress
 from argosy.framework import tensor_file
 from argosy.runtime.ps.server import checkpoint
 from argosy.runtime.ps.wire import messages
@@ -207,10 +208,12 @@ def _write_rows(folder: Path, table: str, dim: int) -> int:
         file.truncate(len(head) + keys.size * dim * 4)
     if keys.size:
         rows = np.memmap(path, np.float32, "r+", len(head), (len(keys), dim))
-        for part in parts:
-            with parquet.ParquetFile(part) as opened:
-                for batch in opened.iter_batches(batch_size=1 << 16, columns=["id", "value"]):
-                    places = np.searchsorted(keys, messages.numbers(batch.column("id")))
-                    rows[places] = messages.rows_of(batch.column("value"))
-        rows.flush()
+        with progress(f"converting table {table}", len(keys), "rows") as told:
+            for part in parts:
+                with parquet.ParquetFile(part) as opened:
+                    for batch in opened.iter_batches(batch_size=1 << 16, columns=["id", "value"]):
+                        places = np.searchsorted(keys, messages.numbers(batch.column("id")))
+                        rows[places] = messages.rows_of(batch.column("value"))
+                        told(batch.num_rows)
+            rows.flush()
     return len(keys)

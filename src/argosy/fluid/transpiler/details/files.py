@@ -17,6 +17,7 @@ import torch
 from argosy.distributed.fleet.checkpoints.folders import folder_replaced
 from argosy.distributed.fleet.servers.runtime import TABLES, PsRuntime, checkpoint_in
 from argosy.foundation.errors import CheckpointError
+from argosy.foundation.progress import counted, progress
 from argosy.framework import tensor_file
 from argosy.runtime.ps.server import checkpoint
 from argosy.runtime.ps.server.tables import Tables
@@ -92,11 +93,12 @@ def _write_variables(
 
 def _write_table(client: Any, name: str, shape: tuple[int, int], path: Path) -> None:
     path.unlink(missing_ok=True)  # it may be a second name of an earlier file
-    with path.open("wb") as file:
+    with path.open("wb") as file, progress(f"saving {path}", shape[0], "rows") as told:
         file.write(tensor_file.header(torch.float32, shape))
         for start in range(0, shape[0], _ROWS):
             ids = np.arange(start, min(start + _ROWS, shape[0]))
             file.write(np.ascontiguousarray(client.pull(name, ids), np.float32).tobytes())
+            told(len(ids))
 
 
 def load_tables(runtime: PsRuntime, sizes: Sizes, dirname: str) -> None:
@@ -143,8 +145,8 @@ def _read(dirname: str, name: str, shape: tuple[int, ...]) -> np.ndarray:
         raise CheckpointError(
             f"{dirname} has neither tables of servers nor a file of variable {name!r}"
         )
-    with open(path, "rb") as file:
-        values = tensor_file.read(file, path)
+    with open(path, "rb") as file, progress(f"loading {path}", os.path.getsize(path)) as told:
+        values = tensor_file.read(counted(file, told), path)
     if tuple(values.shape) != tuple(shape):
         raise CheckpointError(
             f"{path}: the variable has shape {list(values.shape)}, but {list(shape)} here"
