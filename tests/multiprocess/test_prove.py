@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -202,6 +205,19 @@ def test_wrong_options(run, options, expected):
     code, said = run("", *options)
     assert code == 2
     assert expected in said
+
+
+def test_a_launcher_is_no_process_of_the_job(tmp_path):
+    """It has their environment, but fires no faults and is not one of the victims called ranks."""
+    done = subprocess.run(
+        [sys.executable, "-m", "argosy.distributed.launch", "--help"],
+        env={**os.environ, "ARGOSY_PROOF": str(tmp_path)},
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert b"usage: " in done.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_there_must_be_a_script(run, tmp_path, capsys):

@@ -10,7 +10,9 @@ import atexit
 import gc
 import math
 import os
+import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -21,7 +23,7 @@ import torch
 from argosy.foundation import env, faultpoint, torch_private
 from argosy.foundation.account import UNTOLD, account
 from argosy.foundation.witness import VARIABLE, Values, seat
-from argosy.runtime.observe import torch_steps
+from argosy.runtime.observe import accounts, torch_steps
 from argosy.runtime.prove.digest import digest
 from argosy.runtime.prove.faults import FaultFolder, Trigger
 from argosy.runtime.prove.plan import BACKWARD, DATA, END, SERVER, START, UPDATE
@@ -29,11 +31,11 @@ from argosy.runtime.prove.records import Record, Writer
 
 
 def attach() -> None:
-    """Write down what this process does, if its job is being proved. Called once, and before
-    anybody else asks to hear of torch's optimizers.
+    """Write down what this process does, if a launcher has started it whose job is being proved.
+    Called once, and before anybody else asks to hear of torch's optimizers.
     """
     folder = env.get(VARIABLE)
-    if not folder:
+    if not folder or not env.get(accounts.VARIABLE):
         return
     recorder = Recorder(Path(folder), _label())
     seat.witness = recorder
@@ -58,6 +60,11 @@ def _label() -> str:
     return f"{'worker' if role else 'rank'} {env.integer('PADDLE_TRAINER_ID', 0)}"
 
 
+def _is_training() -> bool:
+    """Whether this is the thread whose steps count: what others read ahead belongs to no step."""
+    return threading.get_ident() == account.thread
+
+
 class Recorder:
     """Sees what is shown (``foundation/witness.py``), step by step."""
 
@@ -80,12 +87,13 @@ class Recorder:
             self._trigger.reach(place)
 
     def batch(self, batch: Any) -> None:
-        if seat.witness is self:
+        if seat.witness is self and _is_training():
             self._batches.append(digest(batch))
             self.reach(DATA)
 
     def result(self, value: Any) -> None:
-        self._results.append(digest(value))
+        if _is_training():
+            self._results.append(digest(value))
 
     def end_step(self, owner: object, values: Values) -> None:
         if not self._trains:
@@ -173,23 +181,36 @@ class _Names:
     """What the parameters of torch's optimizers are called in the largest module that has them."""
 
     def __init__(self) -> None:
-        self._known: dict[int, str] = {}
+        # by the parameter's identity, which may be another's later
+        self._known: dict[int, tuple[weakref.ref[torch.Tensor], str]] = {}
 
     def of(self, optimizer: torch.optim.Optimizer) -> Iterable[tuple[str, torch.Tensor]]:
         params = [p for group in optimizer.param_groups for p in group["params"]]
-        if not all(id(p) in self._known for p in params):
+        if not all(map(self._name, params)):
             self._look()
         for number, param in enumerate(params):
-            unknown = f"parameter {number} of {type(optimizer).__name__}"
-            yield self._known.setdefault(id(param), unknown), param
+            if not self._name(param):
+                self._note(param, f"parameter {number} of {type(optimizer).__name__}")
+            yield self._name(param), param
+
+    def _name(self, param: torch.Tensor) -> str:
+        """Empty if it is not known."""
+        known = self._known.get(id(param))
+        return known[1] if known is not None and known[0]() is param else ""
+
+    def _note(self, param: torch.Tensor, name: str) -> None:
+        self._known[id(param)] = weakref.ref(param), name
 
     def _look(self) -> None:
-        modules = [m for m in gc.get_objects() if isinstance(m, torch.nn.Module)]
-        found = [(len(list(m.parameters())), n, m) for n, m in enumerate(modules)]
+        # by type(): what pretends to be of a class may import things when it is asked
+        modules: list[torch.nn.Module] = [
+            found for found in gc.get_objects() if issubclass(type(found), torch.nn.Module)
+        ]
         # of modules with equally many, the innermost: its names are the shortest
-        for _, _, module in sorted(found, key=lambda each: (-each[0], _depth(each[2]), each[1])):
+        for module in sorted(modules, key=lambda m: (-len(list(m.parameters())), _depth(m))):
             for name, param in module.named_parameters():
-                self._known.setdefault(id(param), name)
+                if not self._name(param):
+                    self._note(param, name)
 
 
 def _depth(module: torch.nn.Module) -> int:
