@@ -122,9 +122,12 @@ class Requests:
         self._pid = os.getpid()
         for number in SIGNALS:
             found = signal.getsignal(number)
-            # a launcher has its processes begin with SIGUSR1 ignored
-            is_free = found is signal.SIG_DFL or (
-                number == signal.SIGUSR1 and found is signal.SIG_IGN
+            # a launcher has its processes begin with SIGUSR1 ignored; a handler may give way, to be
+            # called when the process ends by the signal after all
+            is_free = (
+                found is signal.SIG_DFL
+                or getattr(found, "gives_way", False)
+                or (number == signal.SIGUSR1 and found is signal.SIG_IGN)
             )
             if number not in self._before and is_free:
                 self._before[number] = signal.signal(number, self._handle)

@@ -72,7 +72,7 @@ class Trace:
         self.name_by_thread: dict[int, str] = {}
         self._began_ns_by_mark: dict[int, int] = {}  # of waits of the account under way
         self._compare: Callable[[], Offset | None] | None = None
-        self._offset: Offset | None = None  # as it was last measured
+        self.last_offset: Offset | None = None  # of the clock of the job, as it was last measured
 
     def start(self, limit: int = LIMIT) -> Recording:
         """Record from now on, until ``stop``."""
@@ -90,7 +90,7 @@ class Trace:
         """This process is in a job, whose clock lies to ours as ``compare`` finds out; None if that
         cannot be known.
         """
-        self._compare, self._offset = compare, None
+        self._compare, self.last_offset = compare, None
         self.offset()
 
     def leave_job(self) -> None:
@@ -102,8 +102,8 @@ class Trace:
         """How the clock of the job lies to ours; only asked for while somebody records."""
         if self._compare is not None and self.recordings:
             with contextlib.suppress(ArgosyError):  # whoever has it may have gone
-                self._offset = self._compare()
-        return self._offset
+                self.last_offset = self._compare()
+        return self.last_offset
 
     def add(
         self,

@@ -40,7 +40,7 @@ def save(path: str, engine: Any, recording: Recording, ahead_ns: int) -> None:
         file = Path(folder) / "engine.json"
         engine.export_chrome_trace(str(file))
         theirs = json.loads(file.read_bytes())
-    process = this_process(recording)
+    process = this_process(recording, trace.offset())
     moved_us = (int(theirs.get("baseTimeNanoseconds", 0)) - ahead_ns) / 1e3
     # what the script has named is among the engine's events
     ours = [event for event in recording.events if event.category != ANNOTATION]

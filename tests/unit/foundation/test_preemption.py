@@ -81,6 +81,30 @@ def test_handlers_of_the_script_stay(mailbox):
         signal.signal(signal.SIGTERM, before)
 
 
+def test_a_handler_that_gives_way_is_called_when_nobody_takes_the_request(mailbox):
+    heard = []
+
+    class Last:
+        gives_way = True
+
+        def __call__(self, number, frame):
+            heard.append(number)
+
+    before = signal.signal(signal.SIGTERM, last := Last())
+    try:
+        loop = Loop()
+        requests.watch(loop)
+        signal.raise_signal(signal.SIGTERM)
+        assert (loop.asked, heard) == ([signal.SIGTERM], [])
+        requests.leave(loop)
+        assert signal.getsignal(signal.SIGTERM) is last
+        signal.raise_signal(signal.SIGTERM)
+        assert heard == [signal.SIGTERM]
+    finally:
+        requests.close()
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_a_watcher_that_leaves_gives_the_handlers_back(mailbox):
     loop = Loop()
     requests.watch(loop)

@@ -7,6 +7,7 @@ Each process writes a file of its own; who has asked, or the launcher, joins the
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import platform
 import signal
@@ -19,6 +20,8 @@ from argosy.foundation import clock, env
 from argosy.foundation.trace import Recording, trace
 from argosy.runtime.observe import chrome
 from argosy.runtime.observe.ring import Request
+
+_log = logging.getLogger(__name__)
 
 VARIABLE = "ARGOSY_TRACE"
 RUN_VARIABLE = "ARGOSY_RUN"
@@ -33,15 +36,24 @@ def record_all() -> None:
         return
     folder, recording = Path(env.get(VARIABLE)).absolute(), trace.start()
     atexit.register(write, folder, recording)
-
-    def end(number: int, frame: Any) -> None:
-        write(folder, recording)
-        signal.signal(number, signal.SIG_DFL)
-        signal.raise_signal(number)
-
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGTERM, _AtTheEnd(folder, recording))
+
+
+class _AtTheEnd:
+    """The handler of a signal that ends this process: it writes first."""
+
+    gives_way = True  # to who takes the signal as a request to save
+
+    def __init__(self, folder: Path, recording: Recording) -> None:
+        self._folder, self._recording = folder, recording
+
+    def __call__(self, number: int, frame: Any) -> None:
+        # nobody is asked for a clock: this thread may be in the middle of talking to the store
+        write(self._folder, self._recording, is_urgent=True)
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
 
 
 def record_no_more() -> None:
@@ -49,13 +61,18 @@ def record_no_more() -> None:
     trace.recordings = ()
 
 
-def write(folder: Path, recording: Recording) -> None:
-    """End a recording, and write it, unless it was dropped."""
-    if recording in trace.recordings:
-        process = this_process(recording)
-        trace.stop(recording)
-        found = chrome.of_process(process, recording.events, trace.name_by_thread)
-        chrome.write(folder / part_name(label(), os.getpid()), found)
+def write(folder: Path, recording: Recording, is_urgent: bool = False) -> None:
+    """End a recording, and write it, unless it was dropped. A full disk does not end a training."""
+    if recording not in trace.recordings:
+        return
+    process = this_process(recording, trace.last_offset if is_urgent else trace.offset())
+    trace.stop(recording)
+    found = chrome.of_process(process, recording.events, trace.name_by_thread)
+    path = folder / part_name(label(), os.getpid())
+    try:
+        chrome.write(path, found)
+    except OSError as error:
+        _log.warning("the trace of this process cannot be written to %s: %s", path, error)
 
 
 def part_name(of_label: str, pid: int) -> str:
@@ -63,9 +80,8 @@ def part_name(of_label: str, pid: int) -> str:
     return f"{of_label.replace(' ', '-')}-{pid}.json"
 
 
-def this_process(recording: Recording) -> chrome.Process:
-    """Who this process is in a trace."""
-    offset = trace.offset()
+def this_process(recording: Recording, offset: clock.Offset | None) -> chrome.Process:
+    """Who this process is in a trace; ``offset`` is that of its clock."""
     return chrome.Process(
         label=label(),
         os_pid=os.getpid(),
