@@ -34,26 +34,39 @@ def record_all() -> None:
     """
     if not env.get(VARIABLE):
         return
-    folder, recording = Path(env.get(VARIABLE)).absolute(), trace.start()
-    atexit.register(write, folder, recording)
+    whole = _Whole(Path(env.get(VARIABLE)).absolute(), trace.start())
+    atexit.register(whole.write)
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _AtTheEnd(folder, recording))
+        signal.signal(signal.SIGTERM, whole)
 
 
-class _AtTheEnd:
-    """The handler of a signal that ends this process: it writes first."""
+class _Whole:
+    """The recording of all of a process, and the handler of a signal that ends it: it writes
+    first.
+    """
 
     gives_way = True  # to who takes the signal as a request to save
 
     def __init__(self, folder: Path, recording: Recording) -> None:
         self._folder, self._recording = folder, recording
+        self._is_writing = False
+        self._signal = 0  # that is to end this process
 
     def __call__(self, number: int, frame: Any) -> None:
-        # nobody is asked for a clock: this thread may be in the middle of talking to the store
-        write(self._folder, self._recording, is_urgent=True)
-        signal.signal(number, signal.SIG_DFL)
-        signal.raise_signal(number)
+        self._signal = number
+        if not self._is_writing:  # else this handler runs in the midst of it
+            # nobody is asked for a clock: this thread may be in the middle of talking to the store
+            self.write(is_urgent=True)
+
+    def write(self, is_urgent: bool = False) -> None:
+        """Write it, if it was not written before; then end, if a signal has come meanwhile."""
+        self._is_writing = True
+        write(self._folder, self._recording, is_urgent)
+        self._is_writing = False
+        if self._signal:
+            signal.signal(self._signal, signal.SIG_DFL)
+            signal.raise_signal(self._signal)
 
 
 def record_no_more() -> None:

@@ -107,9 +107,27 @@ signal.raise_signal(signal.SIGTERM)
 """
 
 
-def test_sigterm_ends_a_process_as_ever_but_its_trace_is_there(tmp_path):
+# the signal comes while what has ended by itself is being written
+ENDED_TWICE = """
+import signal
+from argosy.foundation.trace import trace
+from argosy.runtime.observe import chrome
+
+trace.add("here", "test", 1)
+write = chrome.write
+
+def slowly(*args):
+    signal.raise_signal(signal.SIGTERM)
+    write(*args)
+
+chrome.write = slowly
+"""
+
+
+@pytest.mark.parametrize("script", [ENDED, ENDED_TWICE])
+def test_sigterm_ends_a_process_as_ever_but_its_trace_is_there(tmp_path, script):
     done = subprocess.run(
-        [sys.executable, "-c", ENDED],
+        [sys.executable, "-c", script],
         cwd=tmp_path, env={"PATH": "", "ARGOSY_TRACE": "traces"}, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == -15
