@@ -142,8 +142,8 @@ class Prover:
         if not self._num_steps:
             raise NotProved(
                 "the job has no steps: none of its processes has updated parameters with an "
-                "optimizer of Paddle or torch, or run a program that trains, after `import "
-                "paddle.distributed`. A job that goes on from an earlier run's files has nothing "
+                "optimizer of Paddle or torch, or run a program that trains, after `import paddle` "
+                "or `import argosy`. A job that goes on from an earlier run's files has nothing "
                 f"left to do: write {PLACEHOLDER} for their folder in its arguments"
             )
         return whole, whole_s, run.faults.known(SERVER)
