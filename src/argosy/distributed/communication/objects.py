@@ -86,10 +86,10 @@ def buffer(announced: torch.Tensor) -> torch.Tensor:
 
 def exchange(group: Group, obj: Any) -> list[torch.Tensor]:
     """The bytes of the ``obj`` of every rank."""
-    return group.run(_exchange, group.transport, group.nranks, encode(obj))
+    return group.run(_gather_objects, group.transport, group.nranks, encode(obj))
 
 
-def _exchange(transport: Backend, count: int, mine: torch.Tensor) -> list[torch.Tensor]:
+def _gather_objects(transport: Backend, count: int, mine: torch.Tensor) -> list[torch.Tensor]:
     sizes = [torch.empty(1, dtype=torch.int64) for _ in range(count)]
     transport.all_gather(sizes, torch.tensor([mine.numel()]))
     padded = buffer(max(sizes))
@@ -104,10 +104,10 @@ def _exchange(transport: Backend, count: int, mine: torch.Tensor) -> list[torch.
 def broadcast(call: str, group: Group, root: int, objects: Any) -> list[Any]:
     """The list ``objects`` of rank ``root`` of the group, on every rank."""
     mine = encode(list(objects)) if group.rank == root else None
-    return decode_list(call, group.run(_send_from, group.transport, root, mine))
+    return decode_list(call, group.run(_broadcast_object, group.transport, root, mine))
 
 
-def _send_from(transport: Backend, root: int, data: torch.Tensor | None) -> torch.Tensor:
+def _broadcast_object(transport: Backend, root: int, data: torch.Tensor | None) -> torch.Tensor:
     size = torch.tensor([0 if data is None else data.numel()])
     transport.broadcast(size, root)
     received = data if data is not None else buffer(size)

@@ -20,7 +20,6 @@ class Bucket(abc.ABC):
     """
 
     tensor: torch.Tensor
-    what = "bucket"  # what it is called in traces
 
     @property
     def nbytes(self) -> int:

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-_SAID = {"finish": "average of gradients"}
+_SAID = {"finish": "average of gradients", "finish_buckets": "average of gradients"}
 _CLOSE_S = 10.0  # longer than backends wait for their calls when they are closed
 
 
@@ -115,13 +115,17 @@ def _name(call: Callable[..., Any]) -> str:
     return getattr(call, "__name__", "collective")
 
 
+def _said(name: str) -> str:
+    """What people are told that a call is."""
+    return _SAID.get(name, name.lstrip("_"))
+
+
 def _trace(call: Callable[..., Any], args: tuple[Any, ...], group: str, began_ns: int) -> None:
     """Have it known that a call of ``group`` has run."""
-    what = getattr(getattr(call, "__self__", None), "what", "")  # a bucket's name
     tensors = [each for arg in args for each in (arg if isinstance(arg, list | tuple) else [arg])]
     sizes = [each.nbytes for each in tensors if isinstance(each, torch.Tensor | Bucket)]
     about = {"group": group, **({"bytes": sum(sizes)} if sizes else {})}
-    trace.add(f"{_name(call)} {what}".rstrip(), "collective", began_ns, about)
+    trace.add(_said(_name(call)), "collective", began_ns, about)
 
 
 def _raise(error: BaseException) -> None:
@@ -280,7 +284,7 @@ class CommQueue:
         """What a collective of this group is in the log of them."""
         code = self._codes.get(name)
         if code is None:
-            code = self._codes[name] = calls.code(f"{_SAID.get(name, name)} of group {self.name!r}")
+            code = self._codes[name] = calls.code(f"{_said(name)} of group {self.name!r}")
         return code
 
     @contextmanager

@@ -167,7 +167,7 @@ def _collectives(calls: Sequence[Call], now_ns: int) -> tuple[Collective, ...]:
         Collective(
             what=call.what,
             num_bytes=call.num_bytes,
-            ago_s=(now_ns - call.began_ns) / 1e9,
+            ago_s=max(0, now_ns - call.began_ns) / 1e9,  # it may have begun since
             took_s=(call.ended_ns - call.began_ns) / 1e9 if call.ended_ns else None,
         )
         for call in calls[-_KEPT_COLLECTIVES:]
