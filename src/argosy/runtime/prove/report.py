@@ -72,7 +72,9 @@ def verdict(proof: Proof, seed: int) -> str:
     if not batches:
         text += ". No loader was seen: that each sample came once follows from the parameters"
     if proof.not_come:
-        text += f". {len(proof.not_come)} faults did not come: the job was not there again in time"
+        text += (
+            f". {_count(len(proof.not_come), 'fault')} did not come: the job was not there again"
+        )
     return text
 
 
