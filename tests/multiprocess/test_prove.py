@@ -172,7 +172,7 @@ def test_a_job_that_finds_what_another_run_kept_is_not_proved(run, tmp_path):
 def test_no_fault_comes_that_the_time_is_too_short_for(run):
     code, said = run(OWN, "--time=1", "nothing", "{folder}")
     assert code == 2, said
-    assert "no fault has come: undisturbed the job takes" in said
+    assert "undisturbed, the job was not done when the time was over (--time)" in said
     assert "disturbed 1" not in said
 
 

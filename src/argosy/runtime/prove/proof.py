@@ -14,7 +14,7 @@ from argosy.runtime.prove.comparison import Comparison, Difference, compare
 from argosy.runtime.prove.faults import Fired
 from argosy.runtime.prove.plan import CHECKPOINT, SERVER, Course, Fault
 from argosy.runtime.prove.records import Life
-from argosy.runtime.prove.run import PLACEHOLDER, NotProved, Run, Told
+from argosy.runtime.prove.run import PLACEHOLDER, Limits, NotProved, Run, Told
 
 _FAULTS = 5
 _MOST_PER_RUN = 8
@@ -136,7 +136,7 @@ class Prover:
 
     def _undisturbed(self, end_s: float) -> tuple[dict[str, Life], float, list[str]]:
         run = self._run("undisturbed")
-        whole_s = run.go(patience_s=max(end_s - time.monotonic(), _PATIENCE_S))
+        whole_s = run.go(Limits(end_at_s=end_s))
         whole = _single(records.read(run.folder))
         self._num_steps = sum(len(life.records) for life in whole.values())
         if not self._num_steps:
@@ -153,7 +153,7 @@ class Prover:
     ) -> Run:
         run = self._run(f"disturbed {faults[0].number}", faults)
         run.faults.lay_down(faults, {label: life.records for label, life in whole.items()})
-        run.go(quiet_at_s=end_s - whole_s, patience_s=_PATIENCE_S + 2 * whole_s)
+        run.go(Limits(quiet_at_s=end_s - whole_s, patience_s=_PATIENCE_S + 2 * whole_s))
         return run
 
     def _differing(
@@ -174,7 +174,7 @@ class Prover:
             )
         verdict = Verdict.FAIL
         run = self._run("undisturbed again")
-        run.go(patience_s=_PATIENCE_S + 2 * whole_s)
+        run.go(Limits(patience_s=_PATIENCE_S + 2 * whole_s))
         again = compare(whole, records.read(run.folder)).first
         if again is not None:
             verdict, difference = Verdict.NOT_DETERMINISTIC, again

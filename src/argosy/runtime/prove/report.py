@@ -66,11 +66,18 @@ def verdict(proof: Proof, seed: int) -> str:
     losses = sum(len(record.results) for life in lives for record in life.records)
     seen = f"{tensors} tensors, {losses} losses" + (f" and {batches} batches" if batches else "")
     text = (
-        f"PASS (seed {seed}): {len(proof.rows)} faults, {steps} steps of {len(lives)} processes "
-        f"with {seen}: bit for bit as undisturbed"
+        f"PASS (seed {seed}): {_count(len(proof.rows), 'fault')}, {steps} steps of "
+        f"{_count(len(lives), 'process')} with {seen}: bit for bit as undisturbed"
     )
     if not batches:
         text += ". No loader was seen: that each sample came once follows from the parameters"
     if proof.not_come:
-        text += f". {len(proof.not_come)} faults did not come: the job was not there again in time"
+        text += (
+            f". {_count(len(proof.not_come), 'fault')} did not come: the job was not there again"
+        )
     return text
+
+
+def _count(number: int, what: str) -> str:
+    plural = what + ("es" if what.endswith("s") else "s")
+    return f"{number} {what if number == 1 else plural}"

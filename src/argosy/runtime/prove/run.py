@@ -5,6 +5,7 @@ or a cluster would, until it has come to its end.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -42,6 +43,17 @@ class Told:
     fired: Sequence[Fired]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Of a run, in seconds of the monotonic clock: when the last fault may come and when it must be
+    over; and for how long nothing may happen.
+    """
+
+    quiet_at_s: float = math.inf
+    end_at_s: float = math.inf
+    patience_s: float = math.inf
+
+
 class Run:
     """``argv`` is a command line of the launcher. ``tell`` is called now and then."""
 
@@ -56,15 +68,14 @@ class Run:
         self.log = folder / "launcher.log"
         self.last_start_s = 0.0
 
-    def go(self, *, quiet_at_s: float = float("inf"), patience_s: float = float("inf")) -> float:
-        """Run to the end and return how long it took. No fault comes after ``quiet_at_s`` (of the
-        monotonic clock). NotProved if the job fails by itself, or if for ``patience_s`` nothing
-        happens.
+    def go(self, limits: Limits) -> float:
+        """Run to the end and return how long it took. NotProved if the job fails by itself, or does
+        not keep to ``limits``.
         """
         began_s = time.monotonic()
         num_fired = 0
         while True:
-            code = self._start(quiet_at_s, patience_s)
+            code = self._start(limits)
             self._wait_for_orphans()
             if code == 0:
                 return time.monotonic() - began_s
@@ -73,7 +84,7 @@ class Run:
                 raise NotProved(self._failure(code, fired))
             num_fired = len(fired)
 
-    def _start(self, quiet_at_s: float, patience_s: float) -> int:
+    def _start(self, limits: Limits) -> int:
         """Start the launcher, wait for its end and return its exit code."""
         self.last_start_s = time.monotonic()
         parent = os.getpid()
@@ -90,11 +101,11 @@ class Run:
             )
         self.faults.note_process(LAUNCHER, process.pid)
         try:
-            return self._wait(process, quiet_at_s, patience_s)
+            return self._wait(process, limits)
         finally:
             self._end(process)
 
-    def _wait(self, process: subprocess.Popen[bytes], quiet_at_s: float, patience_s: float) -> int:
+    def _wait(self, process: subprocess.Popen[bytes], limits: Limits) -> int:
         last, changed_s = Told(-1, ()), time.monotonic()
         while True:
             try:
@@ -105,12 +116,17 @@ class Run:
             if now != last:
                 last, changed_s = now, now_s
                 self._tell(now)
-            if now_s > quiet_at_s and not self.faults.is_quiet:
+            if now_s > limits.quiet_at_s and not self.faults.is_quiet:
                 self.faults.be_quiet()
-            if now_s - changed_s > patience_s:
+            if now_s - changed_s > limits.patience_s:
                 raise NotProved(
-                    f"the job has stood still for {patience_s:.0f} s after {_after(now.fired)}; "
-                    f"the logs are in {self.folder}"
+                    f"the job has stood still for {limits.patience_s:.0f} s after "
+                    f"{_after(now.fired)}; the logs are in {self.folder}"
+                )
+            if now_s > limits.end_at_s:
+                raise NotProved(
+                    f"undisturbed, the job was not done when the time was over (--time), after "
+                    f"{now.num_steps} steps of all its processes"
                 )
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
