@@ -105,13 +105,15 @@ def _name(call: Callable[..., Any]) -> str:
     return getattr(call, "__name__", "collective")
 
 
-def _trace(call: Callable[..., Any], args: tuple[Any, ...], group: str, began_ns: int) -> None:
+def _trace(
+    name: str, call: Callable[..., Any], args: tuple[Any, ...], group: str, began_ns: int
+) -> None:
     """Have it known that a call of ``group`` has run."""
     what = getattr(getattr(call, "__self__", None), "what", "")  # a bucket's name
     tensors = [each for arg in args for each in (arg if isinstance(arg, list | tuple) else [arg])]
     sizes = [each.nbytes for each in tensors if isinstance(each, torch.Tensor)]
     about = {"group": group, **({"bytes": sum(sizes)} if sizes else {})}
-    trace.add(f"{_name(call)} {what}".rstrip(), "collective", began_ns, about)
+    trace.add(f"{name} {what}".rstrip(), "collective", began_ns, about)
 
 
 def _raise(error: BaseException) -> None:
@@ -155,7 +157,7 @@ class CommQueue:
             finally:
                 self._running.release()
                 if trace.recordings:
-                    _trace(call, args, self.name, began_ns)
+                    _trace(_name(call), call, args, self.name, began_ns)
                 if threading.get_ident() == account.thread:  # account.leave, without its frame
                     own_ns = perf_counter_ns() - account.named_ns - mark
                     account.named_ns += own_ns
@@ -246,7 +248,7 @@ class CommQueue:
             work.finish(None, caught)
         else:
             if trace.recordings:
-                _trace(call, args, self.name, began_ns)
+                _trace(work.what, call, args, self.name, began_ns)
             work.finish(result)
 
     def _serve(self) -> None:
@@ -266,7 +268,7 @@ class CommQueue:
                 except BaseException as caught:
                     error = caught
             if trace.recordings:
-                _trace(call, args, self.name, began_ns)
+                _trace(work.what, call, args, self.name, began_ns)
             with self._changed:
                 self._queue.popleft()
                 self._is_taken = False

@@ -35,7 +35,7 @@ def record_all() -> None:
     if not env.get(VARIABLE):
         return
     folder, recording = Path(env.get(VARIABLE)).absolute(), trace.start()
-    atexit.register(write, folder, recording)
+    atexit.register(_write_some, folder, recording)
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _AtTheEnd(folder, recording))
@@ -54,6 +54,12 @@ class _AtTheEnd:
         write(self._folder, self._recording, is_urgent=True)
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
+
+
+def _write_some(folder: Path, recording: Recording) -> None:
+    """Write it, unless nothing was recorded: a script that starts ranks is none itself."""
+    if recording.events:
+        write(folder, recording)
 
 
 def record_no_more() -> None:
@@ -98,7 +104,7 @@ def label() -> str:
     if "PSERVER" in (env.get("TRAINING_ROLE"), env.get("PADDLE_ROLE")):
         return f"server {env.integer('PADDLE_PSERVER_ID', 0)}"
     role = "worker" if env.get("PADDLE_PSERVERS_IP_PORT_LIST") else "rank"
-    return f"{role} {env.rank()}"
+    return f"{role} {env.rank() if trace.rank is None else trace.rank}"
 
 
 def parts_folder(run: Path, number: int) -> Path:
