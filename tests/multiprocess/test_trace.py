@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from argosy.foundation.trace import KEY
+from argosy.jobs import trace as command_line
 from argosy.runtime.observe import chrome
 from argosy.runtime.observe.run_folder import runs_in
 from support.launcher import Launcher, script, until
@@ -202,6 +203,32 @@ def test_a_process_without_launcher_writes_its_own(tmp_path):
     trace = checked(path)
     assert path.name.startswith("rank-0-")
     assert [event["name"] for event in spans_of(trace, 0, "step")] == ["step 1", "step 2", "step 3"]
+
+
+SPAWN = """
+import paddle, paddle.distributed as dist
+
+def train():
+    dist.init_parallel_env()
+    model = paddle.DataParallel(paddle.nn.Linear(4, 1))
+    model(paddle.ones([2, 4])).mean().backward()
+
+if __name__ == "__main__":
+    dist.spawn(train, nprocs=2)
+"""
+
+
+def test_ranks_that_a_script_starts_write_files_that_can_be_joined(tmp_path):
+    (tmp_path / "train.py").write_text(SPAWN)
+    environment = {"PATH": "", "ARGOSY_TRACE": "traces", "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "train.py"]
+    subprocess.run(command, cwd=tmp_path, env=environment, timeout=90, check=True)
+    first, second = sorted((tmp_path / "traces").iterdir())
+    assert first.name.startswith("rank-0-")
+    assert second.name.startswith("rank-1-")
+    whole = tmp_path / "whole.json"
+    assert command_line.main(["--join", str(first), str(second), "--output", str(whole)]) == 0
+    assert sum(event["ph"] == "f" for event in checked(whole)["traceEvents"]) == 4
 
 
 CLOCK = "import sys, time\nfor _ in sys.stdin: print(time.perf_counter_ns(), flush=True)"

@@ -57,7 +57,7 @@ class Job:
         """Make ``session`` the process's, for SyncBatchNorm and the trainers of programs too."""
         self.session, self.promised = session, None
         self.world = world = self.groups[0] = session.world
-        trace.join_job(session.clock_offset)
+        trace.join_job(session.rank, session.clock_offset)
 
         def reduce_moments(moments: Tensor) -> Tensor:
             return wrap(total(moments.raw, world))

@@ -69,6 +69,7 @@ class Trace:
 
     def __init__(self) -> None:
         self.recordings: tuple[Recording, ...] = ()
+        self.rank: int | None = None  # as the job that was last joined counts
         self.name_by_thread: dict[int, str] = {}
         self._began_ns_by_mark: dict[int, int] = {}  # of waits of the account under way
         self._compare: Callable[[], Offset | None] | None = None
@@ -86,17 +87,17 @@ class Trace:
         if not self.recordings:
             self._began_ns_by_mark.clear()
 
-    def join_job(self, compare: Callable[[], Offset | None]) -> None:
-        """This process is in a job, whose clock lies to ours as ``compare`` finds out; None if that
-        cannot be known.
+    def join_job(self, rank: int, compare: Callable[[], Offset | None] | None = None) -> None:
+        """This process is ``rank`` of a job, whose clock lies to ours as ``compare`` finds out, if
+        that can be known.
         """
-        self._compare, self.last_offset = compare, None
+        self.rank, self._compare, self.last_offset = rank, compare, None
         self.offset()
 
     def leave_job(self) -> None:
         """The job ends; what its clock was is known on."""
         self.offset()
-        self._compare = None
+        self.rank = self._compare = None
 
     def offset(self) -> Offset | None:
         """How the clock of the job lies to ours; only asked for while somebody records."""

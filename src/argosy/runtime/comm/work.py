@@ -120,12 +120,12 @@ def _said(name: str) -> str:
     return _SAID.get(name, name.lstrip("_"))
 
 
-def _trace(call: Callable[..., Any], args: tuple[Any, ...], group: str, began_ns: int) -> None:
+def _trace(name: str, args: tuple[Any, ...], group: str, began_ns: int) -> None:
     """Have it known that a call of ``group`` has run."""
     tensors = [each for arg in args for each in (arg if isinstance(arg, list | tuple) else [arg])]
     sizes = [each.nbytes for each in tensors if isinstance(each, torch.Tensor | Bucket)]
     about = {"group": group, **({"bytes": sum(sizes)} if sizes else {})}
-    trace.add(_said(_name(call)), "collective", began_ns, about)
+    trace.add(_said(name), "collective", began_ns, about)
 
 
 def _raise(error: BaseException) -> None:
@@ -182,7 +182,7 @@ class CommQueue:
                 if calls is not None:
                     pack_end(calls.memory, at + END, number, now_ns)
                 if trace.recordings:
-                    _trace(call, args, self.name, began_ns)
+                    _trace(_name(call), args, self.name, began_ns)
                 if threading.get_ident() == account.thread:  # account.leave, without its frame
                     own_ns = now_ns - account.named_ns - mark
                     account.named_ns += own_ns
@@ -277,7 +277,7 @@ class CommQueue:
             work.finish(None, caught)
         else:
             if trace.recordings:
-                _trace(call, args, self.name, began_ns)
+                _trace(work.what, args, self.name, began_ns)
             work.finish(result)
 
     def _code(self, calls: CallLog, name: str) -> int:
@@ -318,7 +318,7 @@ class CommQueue:
                 except BaseException as caught:
                     error = caught
             if trace.recordings:
-                _trace(call, args, self.name, began_ns)
+                _trace(work.what, args, self.name, began_ns)
             with self._changed:
                 self._queue.popleft()
                 self._is_taken = False

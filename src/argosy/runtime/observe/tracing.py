@@ -35,7 +35,7 @@ def record_all() -> None:
     if not env.get(VARIABLE):
         return
     whole = _Whole(Path(env.get(VARIABLE)).absolute(), trace.start())
-    atexit.register(whole.write)
+    atexit.register(whole.end)
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, whole)
@@ -58,6 +58,11 @@ class _Whole:
         if not self._is_writing:  # else this handler runs in the midst of it
             # nobody is asked for a clock: this thread may be in the middle of talking to the store
             self.write(is_urgent=True)
+
+    def end(self) -> None:
+        """Write it, unless nothing was recorded: a script that starts ranks is none itself."""
+        if self._recording.events:
+            self.write()
 
     def write(self, is_urgent: bool = False) -> None:
         """Write it, if it was not written before; then end, if a signal has come meanwhile."""
@@ -111,7 +116,7 @@ def label() -> str:
     if "PSERVER" in (env.get("TRAINING_ROLE"), env.get("PADDLE_ROLE")):
         return f"server {env.integer('PADDLE_PSERVER_ID', 0)}"
     role = "worker" if env.get("PADDLE_PSERVERS_IP_PORT_LIST") else "rank"
-    return f"{role} {env.rank()}"
+    return f"{role} {env.rank() if trace.rank is None else trace.rank}"
 
 
 def parts_folder(run: Path, number: int) -> Path:

@@ -9,6 +9,7 @@ import torch.distributed as dist
 
 from argosy.foundation.endpoints import Endpoint
 from argosy.foundation.errors import ConfigError
+from argosy.foundation.trace import trace
 from argosy.runtime.comm.addresses import own_address
 from argosy.runtime.comm.session import Session
 from argosy.runtime.torch_backend import compilers
@@ -37,6 +38,7 @@ def create(options: Any, backend_options: Any = None) -> ArgosyProcessGroup:
         address=address,
         for_cpu=True,
     )
+    trace.join_job(rank)  # torch's stores have no clock
     compilers.keep_out()  # the transport's modules are imported now
     return ArgosyProcessGroup(store, rank, size, session, session.world, True, others)
 
