@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import subprocess
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -66,10 +67,20 @@ def prometheus(tmp_path, page):
     try:
         listens = re.compile(r'msg="Listening on" .*address=(\S+)')
         found = until(lambda: listens.search(log.read_text()), f"Prometheus: {log}")
+        until(lambda: is_ready(found.group(1)), "Prometheus, which reads its series first")
         yield found.group(1)
     finally:
         process.terminate()
         process.wait(30)
+
+
+def is_ready(where: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{where}/-/ready", timeout=10):
+            return True
+    except urllib.error.HTTPError as error:
+        error.close()
+        return False
 
 
 def query(where: str, text: str) -> dict[str, float]:
