@@ -18,7 +18,7 @@ class Clicks:
         self._taste = taste.normal(size=(NUM_SLOTS, NUM_IDS)).astype("float32")
         self._weight = taste.normal(size=NUM_NUMBERS).astype("float32")
 
-    def batch(self, size: int, number: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def batch(self, size: int, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The ``number``-th batch: ids [size, slots], distinct between slots; numbers [size, 4];
         clicks [size, 1] of 0 and 1.
         """

@@ -68,7 +68,7 @@ def main() -> None:
                 flush=True,
             )
     model.eval()
-    ids, numbers, clicked = clicks.Clicks(seed=1000).batch(5000)
+    ids, numbers, clicked = clicks.Clicks(seed=1000).batch(5000, 0)
     with torch.no_grad():
         scores = model(torch.from_numpy(ids), torch.from_numpy(numbers)).numpy()
     if fleet.is_first_worker():

@@ -64,7 +64,7 @@ def main() -> None:
             print(f"step {step + 1}: loss {float(value):.3f}", flush=True)
     test = static.default_main_program().clone(for_test=True)
     feed = dict(
-        zip(("ids", "numbers", "clicked"), clicks.Clicks(seed=1000).batch(5000), strict=True)
+        zip(("ids", "numbers", "clicked"), clicks.Clicks(seed=1000).batch(5000, 0), strict=True)
     )
     [scores] = exe.run(test, feed=feed, fetch_list=[logit])
     if fleet.is_first_worker():

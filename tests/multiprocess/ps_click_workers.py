@@ -60,15 +60,15 @@ def auc_of(mode: str, steps: int, size: int, rate: float) -> float | None:
         return None
     fleet.init_worker()
     source = clicks.Clicks(seed=fleet.worker_index())
-    for _ in range(steps):
-        ids, numbers, clicked = (torch.from_numpy(v) for v in source.batch(size))
+    for step in range(steps):
+        ids, numbers, clicked = (torch.from_numpy(v) for v in source.batch(size, step))
         loss = torch.nn.functional.binary_cross_entropy_with_logits(net(ids, numbers), clicked)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     fleet.barrier_worker()
     net.eval()
-    ids, numbers, clicked = clicks.Clicks(seed=1000).batch(20000)
+    ids, numbers, clicked = clicks.Clicks(seed=1000).batch(20000, 0)
     with torch.no_grad():
         scores = net(torch.from_numpy(ids), torch.from_numpy(numbers)).numpy()
     fleet.barrier_worker()

@@ -132,12 +132,15 @@ def pods(request) -> Iterator[list[str]]:
 def run(folder: Path, hosts: Sequence[str], pod, script: str) -> list[str]:
     """Start the pods' containers and await them; what each process has written, by its log."""
     token, launchers = secrets.token_hex(16), []
+    volume = folder / "volume"
+    volume.mkdir()
     with contextlib.ExitStack() as stack:
         for index, host in enumerate(hosts):
             found = pod(index)
             own = folder / str(index)
             (own / "examples").mkdir(parents=True)
             (own / "tmp").mkdir()
+            (own / "checkpoints").symlink_to(volume)  # which all pods mount
             (own / found.argv[-1]).write_text(script)
             variables = {**found.variables, "TMPDIR": str(own / "tmp")}
             launchers.append(
