@@ -88,8 +88,10 @@ def torch_step(hook: str = "") -> Callable[[], object]:
     layers: list[torch.nn.Module] = []
     for n_in, n_out in itertools.pairwise(SIZES):
         layers += [torch.nn.Linear(n_in, n_out), torch.nn.ReLU()]
+    # that of PowerSGD has each bucket reduced in turns, which gloo may take in another order
+    size = {"bucket_cap_mb": 1000} if hook == "DDP PowerSGD" else {}
     model = torch.nn.parallel.DistributedDataParallel(
-        torch.nn.Sequential(*layers[:-1]), gradient_as_bucket_view=True
+        torch.nn.Sequential(*layers[:-1]), gradient_as_bucket_view=True, **size
     )
     if hook == "DDP fp16":
         model.register_comm_hook(None, default_hooks.fp16_compress_hook)
