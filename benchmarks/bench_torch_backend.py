@@ -1,5 +1,6 @@
 """torch.distributed with the backend argosy against gloo, in turns, in one run: collectives of all
-sizes, and a training step of DDP.
+sizes, and a training step of DDP, with and without what ``argosy build`` compiles; it is compiled
+first if it is not there.
 
     python benchmarks/bench_torch_backend.py [--processes 2 3 4] [--rounds 11] [--quick]
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import statistics
 import sys
 import tempfile
@@ -23,6 +25,7 @@ import torch.distributed as dist
 import torch.multiprocessing
 from torch import nn
 
+from argosy.runtime.torch_backend import native
 from figures import Figures
 
 SIZES = [1 << 10, 4 << 10, 64 << 10, 1 << 20, 25 << 20, 100 << 20]
@@ -121,6 +124,8 @@ def worker(rank: int, n: int, path: str, rounds: int, sizes: list[int], kinds: s
                 beside = f"{mine:.0f} us against {theirs:.0f}"
                 figures.add(what, gain, "times gloo", least=wanted, beside=beside)
     if not kinds or "ddp" in kinds:
+        os.environ["ARGOSY_NATIVE"] = "0"
+        groups["not built"] = dist.new_group(backend="argosy")
         found = alternate({name: step_of(g) for name, g in groups.items()}, rounds, 3)
         gain = found["gloo"] / found["argosy"]
         wanted = WANTED_DDP if n == 2 else 1.0
@@ -128,6 +133,9 @@ def worker(rank: int, n: int, path: str, rounds: int, sizes: list[int], kinds: s
             mine, theirs = (found[name] * 1e3 for name in ("argosy", "gloo"))
             beside = f"{mine:.1f} ms against {theirs:.1f}"
             figures.add(f"DDP step, {n} ranks", gain, "times gloo", least=wanted, beside=beside)
+            what = f"DDP step without `argosy build`, {n} ranks"
+            beside = f"{found['not built'] * 1e3:.1f} ms against {theirs:.1f}"
+            figures.add(what, found["gloo"] / found["not built"], "times gloo", beside=beside)
         world = groups["argosy"]
         free = alternate({str(c): step_of(world, c) for c in (True, False)}, rounds, 3)["False"]
         if rank == 0:
@@ -147,6 +155,7 @@ def main() -> int:
     parser.add_argument("--kinds", default="", help="names with commas; ddp among them")
     parser.add_argument("--quick", action="store_true", help="5 rounds")
     args = parser.parse_args()
+    native.build()
     rounds, missed = 5 if args.quick else args.rounds, 0
     for n in args.processes:
         with tempfile.TemporaryDirectory() as folder:

@@ -67,6 +67,14 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         os.environ["XDG_CACHE_HOME"] = before
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nothing_native() -> None:
+    """Whether somebody has run ``argosy build`` here makes no difference to the tests, but to those
+    of what it compiles.
+    """
+    os.environ["ARGOSY_NATIVE"] = "0"
+
+
 @pytest.fixture(scope="session")
 def pool() -> Iterator[Pool]:
     """Warm worker processes; see ``multiprocess/pool.py``."""

@@ -65,6 +65,11 @@ SUBCOMMANDS = {
         "kill the processes of a job, again and again, and prove that it ends as undisturbed",
         "argosy prove --faults 5 --nproc_per_node 2 train.py",
     ),
+    "build": Subcommand(
+        "argosy.jobs.build",
+        "compile what torch's DDP needs to keep its gradients in shared memory",
+        "argosy build",
+    ),
     "env": Subcommand(
         "argosy.env",
         "show which launcher has started this process, and what a job here would be",

@@ -132,6 +132,31 @@ def all_reduce_every_operation_and_dtype(group: Backend) -> None:
 
 
 @contract
+def sums_in_memory_that_the_backend_made(group: Backend) -> None:
+    """Of all ranks or of some; the last one has memory of its own in every other turn."""
+    count, ranks = 300_007, range(group.world_size)
+    for dtype in (torch.float32, torch.float64):
+        made = [group.allocate(count, dtype) for _ in range(2)]
+        for turn in range(6):
+            op = (ReduceOp.SUM, ReduceOp.AVG)[turn % 2]
+            is_mixed = turn % 3 == 2 and group.rank == group.world_size - 1
+            tensor = torch.empty(count, dtype=dtype) if is_mixed else made[turn % 2]
+            tensor.copy_(fill(group.rank, count, dtype, turn))
+            if turn == 5:
+                left = group.begin_all_reduce(tensor, op)
+                if left is not None:
+                    left()
+            else:
+                group.all_reduce(tensor, op)
+            assert_equal(tensor, combined([fill(r, count, dtype, turn) for r in ranks], op))
+        part = made[0][: count - 1]  # begins where the tensor does, and ends before
+        part.copy_(fill(group.rank, count - 1, dtype))
+        group.all_reduce(part, ReduceOp.SUM)
+        expected = combined([fill(r, count - 1, dtype) for r in ranks], ReduceOp.SUM)
+        assert_equal(part, expected)
+
+
+@contract
 def broadcast_from_every_rank(group: Backend) -> None:
     for dtype in DTYPES:
         for src in range(group.world_size):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 
@@ -54,6 +55,33 @@ def test_a_rank_that_exits_is_named(pool, tmp_path):
 )  # fmt: skip
 def test_training_gives_the_numbers_of_gloo(pool, tmp_path, feature):
     pool.run(f"{HERE}:train", 2, path=str(tmp_path / "store"), deadline_s=LIMIT_S, feature=feature)
+
+
+@pytest.fixture(scope="module")
+def allocator():
+    """What ``argosy build`` compiles."""
+    if not any(map(shutil.which, ("c++", "g++", "clang++"))):
+        pytest.skip("no C++ compiler")
+    from argosy.runtime.torch_backend import native
+
+    return native.build()
+
+
+@pytest.mark.parametrize(("world_size", "is_mixed"), [(2, False), (2, True), (4, False)])
+def test_buckets_of_ddp_in_memory_that_all_ranks_map(
+    pool, tmp_path, allocator, world_size, is_mixed
+):
+    store = str(tmp_path / "store")
+    pool.run(
+        f"{HERE}:shared_buckets", world_size, path=store, is_mixed=is_mixed, deadline_s=LIMIT_S
+    )
+
+
+@pytest.mark.parametrize("is_native", [False, True])
+def test_a_rank_that_exits_in_backward_is_named(pool, tmp_path, allocator, is_native):
+    body, store = f"{HERE}:lost_in_backward", str(tmp_path / "store")
+    results = pool.run(body, 2, path=store, is_native=is_native, deadline_s=LIMIT_S, may_die=[1])
+    assert results == [None, Died(3)]
 
 
 def test_importing_torch_names_the_backend_and_imports_nothing_of_argosy():

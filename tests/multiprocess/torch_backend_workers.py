@@ -88,7 +88,7 @@ def _collectives(rank: int, n: int, is_async: bool) -> None:
         assert (work is not None) == is_async
         if work is not None:
             work.wait()
-            assert work.done() if isinstance(work, torch.futures.Future) else work.is_success()
+            assert work.done() if isinstance(work, torch._C.Future) else work.is_success()
 
     total = sum(every(n))
     found = value(rank)
@@ -395,6 +395,71 @@ def two_hosts(rank: int, world_size: int, *, path: str) -> None:
         patch.setattr(hosts, "host_identity", lambda: f"host {rank % 2}")
         collectives(rank, world_size, path=path)
         messages(rank, world_size, path=f"{path}-messages")
+
+
+# -- buckets of DDP in memory that all ranks map
+
+
+@contextlib.contextmanager
+def native(is_used: bool) -> Iterator[None]:
+    """Whether groups use what ``argosy build`` has compiled."""
+    before = dict(os.environ)
+    os.environ["ARGOSY_NATIVE"] = str(int(is_used))
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _is_shared(tensor: torch.Tensor) -> bool:
+    """Whether it lies in shared memory of argosy's."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        first, last = (int(part, 16) for part in line.split()[0].split("-"))
+        if first <= tensor.data_ptr() < last:
+            return "memfd:argosy-" in line
+    return False
+
+
+def _trained(rank: int, is_view: bool) -> tuple[list[torch.Tensor], nn.Module]:
+    """The parameters after steps of which the last rank makes one more."""
+    torch.manual_seed(0)
+    layers = nn.Sequential(nn.Linear(8, 1 << 15), nn.Tanh(), nn.Linear(1 << 15, 8))
+    model = DistributedDataParallel(layers, gradient_as_bucket_view=is_view)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    _steps(model, optimizer, rank)
+    with model.join():
+        _steps(model, optimizer, rank, 1 + rank)
+    return [p.detach().clone() for p in model.parameters()], model
+
+
+def shared_buckets(rank: int, world_size: int, *, path: str, is_mixed: bool) -> None:
+    """The same bits, whether buckets lie in memory that all ranks map, or those of all ranks but
+    one, or none.
+    """
+    for is_view in (False, True):
+        found = []
+        for is_native in (False, True):
+            has_it = is_native and not (is_mixed and rank == world_size - 1)
+            with native(has_it), group(rank, world_size, f"{path}-{is_view}-{is_native}"):
+                parameters, model = _trained(rank, is_view)
+            found.append(parameters)
+            grad = next(model.parameters()).grad
+            assert grad is not None
+            assert _is_shared(grad) == (has_it and is_view)
+            assert grad.isfinite().all()  # after the group has gone
+        for before, after in zip(*found, strict=True):
+            assert torch.equal(before, after)
+
+
+def lost_in_backward(rank: int, world_size: int, *, path: str, is_native: bool) -> None:
+    """A rank exits between two steps: the other is told in backward."""
+    with native(is_native), group(rank, world_size, path):
+        _, model = _trained(0, True)
+        if rank == 1:
+            os._exit(3)
+        with pytest.raises(RuntimeError, match="rank 1"):
+            model(torch.ones(2, 8)).sum().backward()
 
 
 # -- training: the same numbers as with gloo

@@ -165,7 +165,13 @@ SECTIONS: dict[str, tuple[Variable, ...]] = {
         _row("OMP_NUM_THREADS MKL_NUM_THREADS", "both", "cores / processes",
             "threads of one process"),
         _row("CPU_NUM", "you", "1", "CPU places of `static.cpu_places()` and ParallelExecutor"),
-        _row("CXX", "you", "g++ or clang++", "compiler with which programs are fused"),
+        _row("CXX", "you", "g++ or clang++", "compiler with which programs are fused, and for "
+            "`argosy build`"),
+        _row("ARGOSY_NATIVE", "you", "1",
+            "0: what `argosy build` has compiled is not used (docs/torch_backend.md)"),
+        _row("DDP_DISABLE_COMM_MEM", "both", "torch's own",
+            "0: torch's DDP asks the backend for the memory of its buckets; set where `argosy "
+            "build` has been run and there is no accelerator"),
         _row("FLAGS_nccl_nrings", "you", "1", "`ParallelEnv().nrings`; without effect"),
         _row("FLAGS_*", "you", "",
             "Paddle's flags, see `paddle.get_flags`; those of 1.x communicators are read by "

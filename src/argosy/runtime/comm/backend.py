@@ -124,6 +124,12 @@ class Backend(abc.ABC):
         """From the next call on, wait so long for the other ranks."""
         self.timeout_s = timeout_s
 
+    def allocate(self, numel: int, dtype: torch.dtype) -> torch.Tensor:
+        """Make a flat tensor whose sums over the ranks cost least; what is in it is not said. Other
+        ranks need not call it.
+        """
+        return torch.empty(numel, dtype=dtype)
+
     def make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
         """Make a flat tensor that all ranks average in place; all ranks call it alike."""
         return PlainBucket(self, torch.zeros(numel, dtype=dtype))

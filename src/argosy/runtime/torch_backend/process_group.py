@@ -24,7 +24,7 @@ from argosy.runtime.comm.backend import Backend
 from argosy.runtime.comm.group import Group
 from argosy.runtime.comm.session import Session
 from argosy.runtime.comm.work import Work
-from argosy.runtime.torch_backend import options, pieces, spans
+from argosy.runtime.torch_backend import native, options, pieces, spans
 from argosy.runtime.torch_backend.devices import OtherDevices
 from argosy.runtime.torch_backend.messages import messages_of
 from argosy.runtime.torch_backend.work import DoneWork, GroupWork
@@ -65,6 +65,7 @@ class ArgosyProcessGroup(dist.ProcessGroup):
         self._done = DoneWork()
         self._messages = messages_of(group)
         self._others = others
+        native.attach(self, group.transport.allocate)
 
     def join(self, name: str, ranks: list[int], timeout_s: float) -> Group:
         """Make another group of this one's job. torch may use a name again for the same ranks."""

@@ -56,24 +56,27 @@ class GroupWork(dist.Work):
 
     def get_future(self) -> torch.futures.Future[Any]:
         if self._future is None:
-            future: torch.futures.Future[Any] = torch.futures.Future()
-            self._future = future
-            result = self._result
+            ended: torch.futures.Future[Any] = torch.futures.Future()
+            self._future = ended.then(self._outcome)
             ended_ns: list[int] = []
 
             def settle(work: Work) -> None:
                 ended_ns.append(perf_counter_ns())
-                if work.error is None:
-                    future.set_result(result)
-                elif isinstance(work.error, Exception):
-                    future.set_exception(work.error)
-                else:  # interrupted
-                    future.set_exception(RuntimeError(repr(work.error)))
+                ended.set_result(None)
 
             self._work.on_done(settle)
             if account.listener is not None:
                 _hold(ended_ns)
         return self._future
+
+    def _outcome(self, ended: torch.futures.Future[Any]) -> list[torch.Tensor]:
+        """What the future holds. An error that is raised here is one to C++ as well; what
+        ``set_exception`` leaves is a result to it, which DDP takes for tensors, and crashes.
+        """
+        error = self._work.error
+        if error is None:
+            return self._result
+        raise error if isinstance(error, Exception) else RuntimeError(repr(error))
 
 
 def _hold(ended_ns: list[int]) -> None:

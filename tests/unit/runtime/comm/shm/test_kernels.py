@@ -71,7 +71,7 @@ def test_sum_pieces(control, nap, count, divisor, dtype):
     data = np.arange(count, dtype=dtype)
     done = kernels.sum_pieces(
         base, 1, 3, 7, 0, 0, 0, 0, nap[0], memory, 200, stride,
-        int(data.ctypes.data), count, piece, 0, divisor,
+        int(data.ctypes.data), count, piece, 0, divisor, 0,
     )  # fmt: skip
     assert done == max(1, -(-count // piece))
     assert kernels.has_arrived(base, 1, 6 + done)
@@ -87,7 +87,7 @@ def test_sum_pieces_stops_before_a_piece_for_which_a_rank_is_late(control, nap):
     data = np.arange(350.0)
     done = kernels.sum_pieces(
         base, 1, 3, 7, 0, 0, 0, 0, nap[0], memory, 200, 400,
-        int(data.ctypes.data), 350, 100, 0, 2,
+        int(data.ctypes.data), 350, 100, 0, 2, 0,
     )  # fmt: skip
     assert done == 2  # the last elements come first
     np.testing.assert_array_equal(data[:200], np.arange(200.0))
@@ -130,11 +130,57 @@ def test_wait_step_returns_the_first_late_rank(control, nap):
 def test_fingerprints_alternate_and_are_compared(control):
     base, _ = control
     for rank in range(3):
-        kernels.write_fingerprint(base, rank, 1, 2, 3, 4, 5)
-        kernels.write_fingerprint(base, rank, 2, 2, 3, 4 + (rank == 2), 5)
+        kernels.write_fingerprint(base, rank, 1, 2, 3, 4, 5, 0)
+        kernels.write_fingerprint(base, rank, 2, 2, 3, 4 + (rank == 2), 5, 0)
     assert kernels.first_disagreement(base, 3, 0, 1) == -1
     assert kernels.first_disagreement(base, 3, 0, 2) == 2
     assert kernels.first_disagreement(base, 3, 2, 2) == 0
+
+
+def test_all_shared_looks_at_the_collective_that_is_asked_for(control):
+    base, _ = control
+    for rank in range(3):
+        kernels.write_fingerprint(base, rank, 1, 2, 3, 4, 5, rank + 1)
+        kernels.write_fingerprint(base, rank, 2, 2, 3, 4, 5, rank)
+    assert kernels.first_disagreement(base, 3, 0, 2) == -1  # numbers may differ
+    assert kernels.all_shared(base, 3, 1)
+    assert not kernels.all_shared(base, 3, 2)
+
+
+@pytest.mark.parametrize(("theirs", "expected"), [(9, -1), (0, 1)])
+def test_sum_pieces_stops_after_a_step_in_which_all_have_shared_tensors(
+    control, nap, theirs, expected
+):
+    base, blocks = control
+    memory, data = np.zeros(3 * 400), np.arange(50.0)
+    for rank in (0, 2):
+        kernels.write_fingerprint(base, rank, 3, 1, 0, 50, 0, 9 if rank else theirs)
+        blocks[rank, 0] = 50
+    done = kernels.sum_pieces(
+        base, 1, 3, 7, 3, 1, 0, 0, nap[0], memory, 200, 400,
+        int(data.ctypes.data), 50, 100, 0, 1, 4,
+    )  # fmt: skip
+    assert done == expected
+    np.testing.assert_array_equal(data, np.arange(50.0))
+    assert kernels.has_arrived(base, 1, 7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("divisor", [1, 3])
+@pytest.mark.parametrize("world_size", [2, 3, 4])
+def test_sum_in_place(world_size, divisor, dtype):
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(size=3000).astype(dtype) for _ in range(world_size)]
+    total = rows[0][100:2900].copy()
+    for row in rows[1:]:
+        total += row[100:2900]
+    expected = [row.copy() for row in rows]
+    for row in expected:
+        row[100:2900] = total / dtype(divisor)
+    addresses = np.array([row.ctypes.data for row in rows], np.int64)
+    kernels.sum_in_place(addresses, 100, 2900, divisor, np.empty(0, dtype))
+    for row, wanted in zip(rows, expected, strict=True):
+        np.testing.assert_array_equal(row, wanted)
 
 
 def test_a_sleeper_is_woken(control):

@@ -32,12 +32,14 @@ from argosy.runtime.comm import arguments, fingerprint
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.board import Board, Seat, board_bytes
-from argosy.runtime.comm.backends.shm.bucket import ShmBucket, bucket_offset, row_bytes
+from argosy.runtime.comm.backends.shm.bucket import ShmBucket, bucket_offset, row_bytes, share_of
 from argosy.runtime.comm.backends.shm.care import await_keys, poll
+from argosy.runtime.comm.backends.shm.compiled import kernels
 from argosy.runtime.comm.backends.shm.mail import Letter, Mail
 from argosy.runtime.comm.backends.shm.patience import patience_s
 from argosy.runtime.comm.backends.shm.reduction import HAS_KERNEL, Rows, combine, operation_for
 from argosy.runtime.comm.backends.shm.segment import Segment
+from argosy.runtime.comm.backends.shm.shared import LEAST_BYTES, SharedTensors
 from argosy.runtime.comm.backends.shm.steps import Steps
 from argosy.runtime.comm.bucket import Bucket
 
@@ -126,6 +128,7 @@ class ShmBackend(Backend):
         self._direct_bytes = sys.maxsize if world_size <= _DIRECT_UP_TO else _DIRECT_BYTES
         self._most_sum_bytes = self._direct_bytes if world_size > 1 else -1  # by one kernel call
         self._num_buckets = 0
+        self._shared = SharedTensors(name, rank)
         self._num_cores = len(os.sched_getaffinity(0))
         try:
             self._steps.join()
@@ -208,9 +211,13 @@ class ShmBackend(Backend):
         rows = self._rows[dtype][(self._steps.num_done + 1) & 1]
         piece = min(_PIECE_BYTES, self._layout.slot_bytes) // dtype.itemsize
         divisor = self.world_size if op is ReduceOp.AVG else 1
+        shared, sum_in_place = 0, None
+        if tensor.nbytes >= LEAST_BYTES and (shared := self._shared.number_of(whole)):
+            sum_in_place = functools.partial(self._sum_in_place, whole, divisor)
         left = self._steps.begin_sum(
-            dtype, whole.numel(), int(op), rows, whole.data_ptr(), piece, divisor, limit_s
-        )
+            dtype, whole.numel(), int(op), rows, whole.data_ptr(), piece, divisor, limit_s,
+            shared, sum_in_place,
+        )  # fmt: skip
         if left is not None:
             if limit_s is not None and whole is tensor:
                 return left
@@ -240,18 +247,41 @@ class ShmBackend(Backend):
     def _all_reduce_generally(self, tensor: torch.Tensor, op: ReduceOp) -> None:
         arguments.check_reducible("all_reduce", op, tensor.dtype)
         flat, finish = _flat(tensor)
-        self._steps.begin("all_reduce", tensor.dtype, flat.numel(), int(op))
+        can_share = (op, tensor.dtype) in _SUMS and tensor.nbytes >= LEAST_BYTES
+        shared = self._shared.number_of(flat) if can_share else 0
+        self._steps.begin("all_reduce", tensor.dtype, flat.numel(), int(op), shared)
+        divisor = self.world_size if op is ReduceOp.AVG else 1
         op = operation_for(op, tensor.dtype)
         for low, high in self._pieces(flat.numel(), flat.dtype):
             piece = flat[low:high]
             slots = self._buffer(flat.dtype)
             slots.tensor[self.rank, : high - low].copy_(piece)
             self._steps.run(check=low == 0)
+            if shared and low == 0 and self._steps.all_shared():
+                self._sum_in_place(flat, divisor)
+                return
             if flat.nbytes <= self._direct_bytes:
                 combine(slots, 0, piece, op)
             else:
                 self._combine_by_shares(slots, piece, op)
         finish()
+
+    def _sum_in_place(self, tensor: torch.Tensor, divisor: int) -> None:
+        """Sum the shared tensors with which all ranks have come to this collective."""
+
+        def exchange(handle: torch.Tensor) -> list[torch.Tensor]:
+            handles = [torch.empty_like(handle) for _ in range(self.world_size)]
+            self._gather("all_gather", handles, handle, 0)
+            return handles
+
+        try:
+            addresses = self._shared.addresses(self._steps.shared_numbers(), exchange)
+        except CommError as error:
+            raise self._steps.give_up(error) from None
+        start, stop = share_of(tensor.numel(), self.rank, self.world_size)
+        like = self._rows[tensor.dtype][0].memory
+        kernels.sum_in_place(addresses, start, stop, divisor, like)
+        self._steps.run()
 
     def _combine_by_shares(self, slots: Rows, piece: torch.Tensor, op: ReduceOp) -> None:
         count, n = piece.numel(), self.world_size
@@ -433,8 +463,13 @@ class ShmBackend(Backend):
         self._steps.run()
         return self._steps.differing()
 
-    # -- buckets
+    # -- memory
     # ----------------------------------------------------------------------------------------------
+
+    def allocate(self, numel: int, dtype: torch.dtype) -> torch.Tensor:
+        if self.world_size == 1 or self._steps.error is not None:
+            return super().allocate(numel, dtype)
+        return self._shared.allocate(numel, dtype)
 
     def make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
         n = self.world_size

@@ -62,9 +62,7 @@ class ShmBucket(Bucket):
         self._rows = rows[:, :numel]
         self._row_by_rank = list(self._rows)
         self.tensor = self._row_by_rank[owner.rank]
-        blocks = -(-numel // _SHARE_ALIGNMENT)
-        bounds = [min(blocks * r // n * _SHARE_ALIGNMENT, numel) for r in range(n)] + [numel]
-        self._start, self._stop = bounds[owner.rank], bounds[owner.rank + 1]
+        self._start, self._stop = share_of(numel, owner.rank, n)
         self._round = 0
         self._is_share_done = True
 
@@ -127,6 +125,15 @@ class ShmBucket(Bucket):
         self._memory = self._rows = self.tensor = torch.empty(0)
         self._row_by_rank = []
         self._segment.close()
+
+
+def share_of(numel: int, rank: int, world_size: int) -> tuple[int, int]:
+    """The elements that ``rank`` adds up for all: first and end."""
+    blocks = -(-numel // _SHARE_ALIGNMENT)
+    start, stop = (
+        min(blocks * r // world_size * _SHARE_ALIGNMENT, numel) for r in (rank, rank + 1)
+    )
+    return start, stop
 
 
 def bucket_offset(world_size: int) -> int:

@@ -29,6 +29,7 @@ _SLEEPERS = layout.SLEEPERS
 _DEPARTED = layout.DEPARTED
 _FINGERPRINT = layout.FINGERPRINT
 _FIELDS, _BEGAN = layout.FINGERPRINT_FIELDS, layout.FINGERPRINT_TIME
+_SHARED = layout.FINGERPRINT_SHARED
 
 # Elements combined at a time: 4 KB of float32 stays in the first-level cache over all ranks.
 _BLOCK = 1024
@@ -36,7 +37,7 @@ _BLOCK = 1024
 
 @numba.njit(nogil=True, cache=True)
 def write_fingerprint(
-    base: int, rank: int, number: int, kind: int, dtype: int, count: int, detail: int
+    base: int, rank: int, number: int, kind: int, dtype: int, count: int, detail: int, shared: int
 ) -> None:
     """Say what this rank is about to do; ``arrive`` makes it visible."""
     at = base + rank * _STRIDE + _FINGERPRINT + (number & 1) * 64
@@ -46,6 +47,7 @@ def write_fingerprint(
     store(at + 24, count)
     store(at + 32, detail)
     note_time(at + _BEGAN)
+    store(at + _SHARED, shared)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -122,6 +124,16 @@ def first_disagreement(base: int, world_size: int, rank: int, number: int) -> in
 
 
 @numba.njit(nogil=True, cache=True)
+def all_shared(base: int, world_size: int, number: int) -> bool:
+    """Whether every rank has come to collective ``number`` with a shared tensor."""
+    offset = _FINGERPRINT + (number & 1) * 64 + _SHARED
+    for r in range(world_size):  # noqa: SIM110 - all() over a generator is not compiled
+        if load(base + r * _STRIDE + offset) == 0:
+            return False
+    return True
+
+
+@numba.njit(nogil=True, cache=True)
 def elements_at(address: int, count: int, like: Any) -> Any:
     """The ``count`` elements at ``address``, of the type of those of ``like``."""
     return carray(pointer_at(address, like), count)
@@ -183,7 +195,7 @@ def finish_piece(
 def sum_pieces(
     base: int, rank: int, world_size: int, step: int, number: int, kind: int, dtype: int,
     detail: int, timespec: int, memory: Any, parity_offset: int, stride: int,
-    address: int, count: int, piece: int, done: int, divisor: int,
+    address: int, count: int, piece: int, done: int, divisor: int, shared: int,
 ) -> int:  # fmt: skip
     """Sum ``count`` elements at ``address`` over all ranks in place and divide them by ``divisor``,
     a step per ``piece`` of them: write the own row, publish, wait, compare, add. The first ``done``
@@ -194,12 +206,13 @@ def sum_pieces(
 
     The buffers of a step begin at element 0 or ``parity_offset`` of ``memory``, by its parity.
     Returns how many pieces are summed: all, or those before one that was published but for which a
-    rank is late or disagrees. ``number`` is that of the collective; 0 where its fingerprint was
-    written and compared before. Compiled as one, and given an address, because entering compiled
-    code and making views of a tensor took most of the time of a small collective.
+    rank is late or disagrees; -1 if after the first step all ranks turn out to have shared tensors,
+    ``shared`` being the number of this one, or 0. ``number`` is that of the collective; 0 where its
+    fingerprint was written and compared before. Compiled as one, and given an address, because
+    entering compiled code and making views of a tensor took most of the time of a small collective.
     """
     if number > 0:
-        write_fingerprint(base, rank, number, kind, dtype, count, detail)
+        write_fingerprint(base, rank, number, kind, dtype, count, detail, shared)
     data = elements_at(address, count, memory)
     total = max(1, (count + piece - 1) // piece)
     for i in range(done, total):
@@ -214,6 +227,8 @@ def sum_pieces(
             return i
         if number > 0 and i == done and first_disagreement(base, world_size, rank, number) >= 0:
             return i
+        if number > 0 and i == done and shared > 0 and all_shared(base, world_size, number):
+            return -1
         finish_piece(memory, first, stride, world_size, rank, part, divisor)
         step += 1
     return total
@@ -257,5 +272,39 @@ def sum_everywhere(
             last[i] = value
         for r in range(1, world_size - 1):
             row = memory[r * stride + low : r * stride + low + size]
+            for i in range(size):
+                row[i] = first[i]
+
+
+@numba.njit(nogil=True, cache=True)
+def sum_in_place(addresses: Any, start: int, stop: int, divisor: int, like: Any) -> None:
+    """Replace elements [start, stop) at each of ``addresses``, one for a rank, by their sum in rank
+    order divided by ``divisor``, in one pass.
+
+    Each rank calls it on its own share of the elements, as it does ``sum_everywhere``.
+    """
+    n = addresses.shape[0]
+    by = like.dtype.type(divisor)
+    for low in range(start, stop, _BLOCK):
+        size = min(_BLOCK, stop - low)
+        offset = low * like.itemsize
+        first = elements_at(addresses[0] + offset, size, like)
+        last = elements_at(addresses[n - 1] + offset, size, like)
+        for r in range(1, n - 1):
+            row = elements_at(addresses[r] + offset, size, like)
+            for i in range(size):
+                first[i] += row[i]
+        if divisor > 1:
+            for i in range(size):
+                value = (first[i] + last[i]) / by
+                first[i] = value
+                last[i] = value
+        else:
+            for i in range(size):
+                value = first[i] + last[i]
+                first[i] = value
+                last[i] = value
+        for r in range(1, n - 1):
+            row = elements_at(addresses[r] + offset, size, like)
             for i in range(size):
                 row[i] = first[i]

@@ -20,6 +20,7 @@ A control block, one writer (its rank) but for ``sleepers``::
     32    cpu         the core on which the rank was when it last published
     40    when it did: seconds, nanoseconds of the monotonic clock
     64    fingerprint of even collectives: number, kind, dtype, count, detail, when it began
+          (16 bytes), and the number of the shared tensor that it is about (see ``shared.py``)
     128   fingerprint of odd collectives
 
 A step is: write your own buffer of that parity, publish, wait until all have published, read the
@@ -49,7 +50,7 @@ ARRIVED, SLEEPERS, PID, DEPARTED = 0, 8, 16, 24
 FLAG_CPU, FLAG_TIME = 32, 40  # from any flag that is waited for
 CLOSED, GAVE_UP = 1, 2
 FINGERPRINT = 64
-FINGERPRINT_FIELDS, FINGERPRINT_TIME = 5, 40
+FINGERPRINT_FIELDS, FINGERPRINT_TIME, FINGERPRINT_SHARED = 5, 40, 56
 
 MAIL_SENT, MAIL_TAKEN = 0, 64
 MAIL_SLEEPERS = 8  # from either flag

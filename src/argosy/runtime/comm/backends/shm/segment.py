@@ -110,12 +110,7 @@ class Segment:
         """Move what lies wholly inside this range to huge pages, where the kernel can; what is in
         it stays.
         """
-        first, last = (
-            -(-offset // _HUGE_PAGE) * _HUGE_PAGE,
-            (offset + num_bytes) // _HUGE_PAGE * _HUGE_PAGE,
-        )
-        if first < last:
-            _libc.madvise(self.address + first, last - first, _MADV_COLLAPSE)
+        collapse(self.address + offset, num_bytes)
 
     @property
     def is_closed(self) -> bool:
@@ -123,6 +118,14 @@ class Segment:
 
     def close(self) -> None:
         self._memory = None
+
+
+def collapse(address: int, num_bytes: int) -> None:
+    """Move the memory that lies wholly inside this range to huge pages, where the kernel can."""
+    first = -(-address // _HUGE_PAGE) * _HUGE_PAGE
+    last = (address + num_bytes) // _HUGE_PAGE * _HUGE_PAGE
+    if first < last:
+        _libc.madvise(first, last - first, _MADV_COLLAPSE)
 
 
 class _Mapping:

@@ -94,15 +94,22 @@ class Steps:
         return f"{self._kind} #{self._number}" if self._number else self._kind
 
     def begin(
-        self, kind: str, dtype: torch.dtype | None = None, count: int = 0, detail: int = 0
+        self,
+        kind: str,
+        dtype: torch.dtype | None = None,
+        count: int = 0,
+        detail: int = 0,
+        shared: int = 0,
     ) -> None:
-        """Start a collective: its fingerprint becomes visible with the next step."""
+        """Start a collective: its fingerprint becomes visible with the next step, and ``shared``,
+        the number of the shared tensor that it is about.
+        """
         self._number += 1
         self._kind = kind
         code = fingerprint.CODE_BY_KIND[kind]
         dtype_code = fingerprint.CODE_BY_DTYPE[dtype]
         kernels.write_fingerprint(
-            self._base, self.rank, self._number, code, dtype_code, count, detail
+            self._base, self.rank, self._number, code, dtype_code, count, detail, shared
         )
 
     def run(self, check: bool = False) -> None:
@@ -126,12 +133,15 @@ class Steps:
         piece: int,
         divisor: int,
         patience_s: float | None = None,
+        shared: int = 0,
+        sum_in_place: Callable[[], None] | None = None,
     ) -> Callable[[], None] | None:
         """Sum the ``count`` elements at ``address`` over all ranks in place and divide them by
         ``divisor``, a step per ``piece`` elements through ``rows``, while no rank is late by more
         than ``patience_s``. Returns what is left to do, None if it is done.
 
-        The fingerprint of the collective is ``dtype``, ``count`` and ``detail``.
+        The fingerprint of the collective is ``dtype``, ``count`` and ``detail``. If all ranks come
+        with shared tensors, ``shared`` being the number of this one, ``sum_in_place`` does it.
         """
         self._number += 1
         self._kind = "all_reduce"
@@ -149,6 +159,9 @@ class Steps:
                 self.wait_at(base, self.num_done, since_ns=began_ns if number else None)
                 if number:
                     self._compare()
+                    if sum_in_place is not None and self.all_shared():
+                        sum_in_place()
+                        return
                 low = (total - 1 - done) * piece
                 kernels.sum_late_piece(
                     memory, (self.num_done & 1) * parity_offset, stride, n, rank,
@@ -158,7 +171,19 @@ class Steps:
                 if done < total:
                     step, timespec = before + done + 1, self.timespec_address
                     done = kernels.sum_pieces(
-                        base, rank, n, step, 0, kind, code, detail, timespec, *data, done, divisor
+                        base,
+                        rank,
+                        n,
+                        step,
+                        0,
+                        kind,
+                        code,
+                        detail,
+                        timespec,
+                        *data,
+                        done,
+                        divisor,
+                        0,
                     )
             self.num_done = before + total
 
@@ -169,8 +194,13 @@ class Steps:
         began_ns = time.perf_counter_ns()
         number = self._number
         done = kernels.sum_pieces(
-            base, rank, n, before + 1, number, kind, code, detail, timespec, *data, 0, divisor
-        )
+            base, rank, n, before + 1, number, kind, code, detail, timespec, *data, 0, divisor,
+            shared,
+        )  # fmt: skip
+        if done < 0 and sum_in_place is not None:
+            self.num_done = before + 1
+            sum_in_place()
+            return None
         if done < total:
             return functools.partial(finish, done, number if done == 0 else 0)
         self.num_done = before + total
@@ -181,6 +211,17 @@ class Steps:
     def _compare(self) -> None:
         if kernels.first_disagreement(self._base, self.world_size, self.rank, self._number) >= 0:
             raise self.give_up(self._mismatch())
+
+    def all_shared(self) -> bool:
+        """Whether every rank has come to this collective with a shared tensor; asked after its
+        first step.
+        """
+        return bool(kernels.all_shared(self._base, self.world_size, self._number))
+
+    def shared_numbers(self) -> tuple[int, ...]:
+        """The number of each rank's shared tensor."""
+        at = (layout.FINGERPRINT + (self._number & 1) * 64 + layout.FINGERPRINT_SHARED) // 8
+        return tuple(self._control[:, at].tolist())
 
     def differing(self) -> list[list[int]] | None:
         """The fingerprints of all ranks, None if they are equal."""
