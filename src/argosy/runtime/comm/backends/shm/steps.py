@@ -171,20 +171,9 @@ class Steps:
                 if done < total:
                     step, timespec = before + done + 1, self.timespec_address
                     done = kernels.sum_pieces(
-                        base,
-                        rank,
-                        n,
-                        step,
+                        base, rank, n, step, 0, kind, code, detail, timespec, *data, done, divisor,
                         0,
-                        kind,
-                        code,
-                        detail,
-                        timespec,
-                        *data,
-                        done,
-                        divisor,
-                        0,
-                    )
+                    )  # fmt: skip
             self.num_done = before + total
 
         timespec = self.timespec_address
