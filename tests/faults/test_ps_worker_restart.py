@@ -5,8 +5,8 @@ ends and says why.
 from __future__ import annotations
 
 import functools
-import math
 import inspect
+import math
 import random
 import re
 import shutil
