@@ -79,7 +79,10 @@ class Traits:
     eager calls take whatever the computation can. ``is_fused``: it hands raw memory to a kernel
     that compares no sizes. ``layer`` says how Paddle's function for it names its results in a
     program (``static/record/naming.py``); by default after the type. ``sketch`` tells what a call
-    returns without running it (``sketch.py``).
+    returns without running it (``sketch.py``). ``beside``, of an op that gives a list of matrices,
+    one for each element of its last argument, is the op that gives these side by side: it is called
+    with the same arguments and lists of what stands before and after them, with weight and bias
+    where a linear map follows, and with True where relu follows that.
     """
 
     types: tuple[str, ...] = ()
@@ -100,6 +103,7 @@ class Traits:
     recorded_dtypes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     layer: str = ""
     sketch: Callable[..., Any] | None = None  # (*args, **attrs)
+    beside: Any = None  # an Op: (*args, before, after, weight, bias, is_relu)
 
     def __post_init__(self) -> None:
         for name, is_valid in _VALID.items():
@@ -142,4 +146,5 @@ _VALID = {
     "layer": _is_a(str),
     "recorded_dtypes": _is_mapping_to(tuple),
     "sketch": lambda value: value is None or callable(value),
+    "beside": lambda value: value is None or callable(getattr(value, "fn", None)),
 }

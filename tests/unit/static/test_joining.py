@@ -22,6 +22,39 @@ def test_a_product_and_its_bias_are_a_linear_map():
     assert ops_of([paddle.nn.Linear(3, 2)(x)]) == ["linear"]
 
 
+def test_a_linear_map_and_its_positive_part_share_memory():
+    x = paddle.static.data("x", [None, 3])
+    hidden = paddle.static.nn.fc(x, 2, activation="relu")
+    assert ops_of([hidden]) == ["linear_relu"]
+    assert ops_of([F.relu(x)])[-1] == "relu"  # what was fed stays as it is
+
+
+def test_a_linear_map_that_others_read_keeps_its_memory():
+    x = paddle.static.data("x", [None, 3])
+    out = paddle.static.nn.fc(x, 2)
+    assert ops_of([F.relu(out) + out]) == ["linear", "relu", "add"]
+    assert ops_of([F.relu(out), out])[:2] == ["linear", "relu"]
+
+
+def test_a_layer_with_relu_trains_as_its_operators_apart():
+    x = paddle.static.data("x", [None, 3])
+    out = paddle.static.nn.fc(x, 4, name="f")
+    hidden = F.relu(out)
+    pairs = paddle.static.append_backward(hidden.square().mean())
+    exe = paddle.static.Executor()
+    exe.run(paddle.static.default_startup_program())
+    feed = {"x": np.random.default_rng(0).normal(size=(5, 3)).astype("float32")}
+    wanted = [hidden, *(grad for _, grad in pairs)]
+    program = paddle.static.default_main_program()
+    assert "linear_relu" in ops_of(wanted)
+    assert "linear_relu" not in ops_of([*wanted, out])
+    together = exe.run(program, feed=feed, fetch_list=wanted)
+    apart = exe.run(program, feed=feed, fetch_list=[*wanted, out])
+    assert (together[0] == 0).any()
+    for ours, theirs in zip(together, apart, strict=False):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 def test_a_product_of_folded_axes_keeps_them_folded():
     x = paddle.static.data("x", [None, 3, 2])
     assert ops_of([paddle.static.nn.fc(x, 2)]) == ["mul_add"]

@@ -35,8 +35,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         if torch.is_grad_enabled():
             home = home_of(weight)
             if home is not None and home.is_urgent and x.requires_grad:
-                return weight_first(x, weight, bias, _affine, _gradient_of_x, _gradient_of_weight)
-            if home is not None or (is_large and _suits_onednn(x, weight, bias)):
+                return weight_first(x, weight, bias, _affine, gradient_of_x, _gradient_of_weight)
+            if home is not None or (is_large and suits_onednn(x, weight, bias)):
                 return _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
         elif is_large:
             return _affine(x, weight, bias)
@@ -45,13 +45,26 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return product if bias is None else product + bias
 
 
+@op("linear_relu", precision={"linear_v2": Precision.WHITE})
+def linear_relu(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``linear`` and its positive part in the same memory: what runs in place of the two."""
+    return positive_part(linear.fn(x, weight, bias))
+
+
+def positive_part(out: Tensor) -> Tensor:
+    """The positive part of what nobody else reads, in its memory, unless it shares that with a part
+    of the graph, as what ``weight_first`` gives does.
+    """
+    return torch.relu(out) if out._is_view() else out.relu_()
+
+
 # From so many products on oneDNN is the faster of torch's two libraries at a product whose inner
 # axis is the last of the left side; below it its calls cost more. Measured on one core of a Zen 4:
 # a tenth for most shapes, 1.3 to 1.9 times where a row is no multiple of a cache line.
 _MANY = 1 << 24
 
 
-def _suits_onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+def suits_onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     """Whether a product is worth a library of its own."""
     return (
         x.device.type == "cpu"
@@ -77,24 +90,24 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
-        grad_x = _gradient_of_x(grad, x, weight) if ctx.needs_input_grad[0] else None
+        grad_x = gradient_of_x(grad, x, weight) if ctx.needs_input_grad[0] else None
         grad_weight = _gradient_of_weight(grad, x, weight) if ctx.needs_input_grad[1] else None
         return grad_x, grad_weight, grad.sum(0) if ctx.needs_input_grad[2] else None
 
 
 def _affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     assert bias is not None
-    if private.onednn_linear is not None and _suits_onednn(x, weight, bias):
+    if private.onednn_linear is not None and suits_onednn(x, weight, bias):
         return private.onednn_linear(x, weight.t(), bias, "none", [], "")
     return torch.addmm(bias, x, weight)
 
 
-def _gradient_of_x(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+def gradient_of_x(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor:
     # with create_graph the product must be differentiable
     if (
         private.onednn_linear is None
         or torch.is_grad_enabled()
-        or not _suits_onednn(grad, weight, None)
+        or not suits_onednn(grad, weight, None)
     ):
         return grad @ weight.t()
     return private.onednn_linear(grad, weight, None, "none", [], "")

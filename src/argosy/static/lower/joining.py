@@ -4,6 +4,9 @@
     conv2d, [reshape2,] elementwise_add        conv2d with its bias
     softmax_with_cross_entropy, reduce_mean    mean_cross_entropy
     elementwise_sub, square[, reduce_mean]     square_error_cost, mse_loss
+    linear, relu                               linear_relu
+    lookups, [reshape2,] concat[, linear[,     the lookups side by side (``beside`` of their op)
+      relu]]
 
 What lies between must have no other reader, be neither fetched nor kept, and let gradients pass.
 Numbers are those of the op; only a run sees the joined operators, not the program.
@@ -15,12 +18,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from argosy.ops.array.joining import concat
 from argosy.ops.array.manipulation import reshape
 from argosy.ops.fluid import product
 from argosy.ops.losses import cross_entropy as entropies
 from argosy.ops.losses import loss as losses
 from argosy.ops.math import elementwise, linalg, reduction, special
-from argosy.ops.nn import conv
+from argosy.ops.nn import activation, conv
 from argosy.static.ir.block import Block
 from argosy.static.ir.operator import CHECKPOINTS, FORWARD, ONLY_IF, Operator, Ref, names_in
 from argosy.static.ir.rewritten import Rewritten
@@ -61,6 +65,7 @@ class _Joining:
         self.num_writers = Counter(n for o in operators for n in set(o.output_arg_names))
         takers = [o for other in block.program.blocks for o in other.ops if o.takes_gradients]
         self.trains = bool(takers)
+        self.takes_once = len(takers) < 2  # no gradients of gradients
         self.held = {*feeds, *fetches}
         for operator in takers:
             self.held.update(operator.kwargs.get(CHECKPOINTS, ()))
@@ -106,7 +111,11 @@ class _Joining:
 
     def drop(self, operator: Operator) -> None:
         """Leave out an operator whose work another does."""
-        self.result[self.makers[operator.output_arg_names[0]]] = None
+        self.put(operator, None)
+
+    def put(self, operator: Operator, other: Operator | None) -> None:
+        """Have another operator, or none, in the place of one."""
+        self.result[self.makers[operator.output_arg_names[0]]] = other
 
 
 def _is_plain(operator: Operator) -> bool:
@@ -138,7 +147,103 @@ def _add(joining: _Joining, operator: Operator) -> Operator | None:
         if settings[:1] in ([], [1]) and _rank(joining, x) == 2:
             op, args = linalg.linear, (x, weight, bias)
     joining.drop(maker)
+    made = Rewritten(maker, op=op, args=args, kwargs={}, out=operator.out)
+    return _linear(joining, made) if op is linalg.linear else made
+
+
+def _linear(joining: _Joining, operator: Operator) -> Operator:
+    """A linear map; of lookups side by side, part of what puts them there."""
+    x, weight, bias = operator.args
+    maker = joining.passed(x)
+    if (
+        maker is None
+        or not isinstance(maker, _Beside)
+        or not joining.takes_once
+        or not joining.is_settled(maker)
+    ):
+        return operator
+    joining.drop(maker)
+    args = (*maker.args, weight, bias)
+    return _BesideLinear(operator, op=maker.op, args=args, kwargs={}, out=operator.out)
+
+
+def _relu(joining: _Joining, operator: Operator) -> Operator | None:
+    """The positive part of a linear map."""
+    maker = joining.passed(operator.named_args["x"])
+    if maker is None or not joining.is_settled(maker):
+        return None
+    if isinstance(maker, _BesideLinear):
+        op, args = maker.op, (*maker.args, True)
+    elif maker.op is linalg.linear:
+        op, args = linalg.linear_relu, tuple(maker.named_args.values())
+    else:
+        return None
+    joining.drop(maker)
     return Rewritten(maker, op=op, args=args, kwargs={}, out=operator.out)
+
+
+class _Beside(Rewritten):
+    """Results of one operator, and others, side by side."""
+
+
+class _BesideLinear(Rewritten):
+    """A linear map of these."""
+
+
+def _concat(joining: _Joining, operator: Operator) -> Operator | None:
+    """A matrix, of which some columns in a row are results of one operator that can give them side
+    by side.
+    """
+    parts, axis = operator.named_args["x"], operator.named_args.get("axis", 0)
+    is_matrix = _rank(joining, operator.out) == 2
+    if not isinstance(parts, (list, tuple)) or axis not in (-1, 1) or not is_matrix:
+        return None
+    found = [_looked_up(joining, part) for part in parts]
+    maker = next((m for m, _ in (f for f in found if f is not None)), None)
+    chosen = [i for i, f in enumerate(found) if f is not None and f[0] is maker]
+    if maker is None or len(chosen) < 2 or not joining.is_settled(maker):
+        return None
+    if chosen != list(range(chosen[0], chosen[-1] + 1)):
+        return None
+    for i in chosen:
+        reshaped = joining.passed(parts[i])
+        if reshaped is not maker and reshaped is not None:
+            joining.drop(reshaped)
+    places = [f[1] for f in found if f is not None and f[0] is maker]
+    given = _without(joining, maker, places)
+    args = (*given, list(parts[: chosen[0]]), list(parts[chosen[-1] + 1 :]))
+    op = maker.op.traits.beside  # type: ignore[union-attr]
+    return _Beside(maker, op=op, args=args, kwargs={}, out=operator.out)
+
+
+def _looked_up(joining: _Joining, part: Any) -> tuple[Operator, int] | None:
+    """The operator that gives a part of a concatenation as one of its results, and as which of
+    them.
+    """
+    if _rank(joining, part) != 2:
+        return None
+    maker, name = joining.passed(part), part.name
+    if maker is not None and maker.op is reshape:
+        shape, inner = maker.named_args["shape"], maker.named_args["x"]
+        if names_in(shape) or list(shape) != [-1, _columns(joining, inner)]:
+            return None
+        maker, name = joining.passed(inner), inner.name
+    if maker is None or maker.op is None or maker.op.traits.beside is None:
+        return None
+    return maker, [ref.name for ref in maker.out].index(name)
+
+
+def _without(joining: _Joining, maker: Operator, places: list[int]) -> tuple[Any, ...]:
+    """Take results away from ``maker``; the arguments that give just these."""
+    *same, each = maker.args
+    rest = [i for i in range(len(each)) if i not in places]
+    joining.put(
+        maker,
+        Rewritten(maker, args=(*same, [each[i] for i in rest]), out=[maker.out[i] for i in rest])
+        if rest
+        else None,
+    )
+    return (*same, [each[i] for i in places])
 
 
 def _convolution(
@@ -234,6 +339,11 @@ def _extent(joining: _Joining, value: Ref) -> int:
     return -1 if variable is None else int(variable.shape[0])
 
 
+def _columns(joining: _Joining, value: Ref) -> int:
+    variable = joining.block.find_var_recursive(value.name)
+    return -1 if variable is None or not variable.shape else int(variable.shape[-1])
+
+
 def _is_vector(joining: _Joining, value: Any) -> bool:
     return _rank(joining, value) == 1
 
@@ -246,6 +356,8 @@ def _last(operator: Operator) -> int:
 _JOINS: dict[Any, Callable[[_Joining, Operator], Operator | None]] = {
     elementwise.add: _add,
     product.add_along: _add,
+    concat: _concat,
+    activation.relu: _relu,
     reduction.mean: _mean,
     special.square: _square,
     entropies.softmax_with_cross_entropy: _cross_entropy,

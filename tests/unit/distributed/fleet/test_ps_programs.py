@@ -16,28 +16,6 @@ from argosy.foundation.errors import ConfigError, NotSupported, UsageError
 from argosy.runtime.ps.worker.worker import _Ahead
 from argosy.static.ir.lod import LoDTensor
 from paddle.distributed.fleet.utils.ps_util import DistributedInfer
-from support.ps_job import Job
-
-
-@pytest.fixture
-def job():
-    started = []
-
-    def start(*args):
-        started.append(Job(*args))
-        return started[-1]
-
-    paddle.enable_static()
-    main, startup, scope = paddle.static.Program(), paddle.static.Program(), paddle.static.Scope()
-    with (
-        paddle.static.program_guard(main, startup),
-        paddle.static.scope_guard(scope),
-        paddle.utils.unique_name.guard(),
-    ):
-        yield start
-        for one in started:
-            one.stop()
-    paddle.disable_static()
 
 
 def strategy(a_sync=False, **tables):

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from argosy.foundation import torch_private as private
+from argosy.foundation.gradients import GradHome, attach, sink_of
 from argosy.ops.math import linalg
 
 
@@ -60,3 +61,22 @@ def test_a_linear_map_can_be_differentiated_twice(shape):
     torch.testing.assert_close(
         second, grad.detach().sum(0).expand(weight.shape), rtol=1e-4, atol=1e-3
     )
+
+
+@pytest.mark.parametrize("is_urgent", [False, True])
+def test_the_positive_part_of_a_linear_map_is_as_apart(is_urgent):
+    """Also where the weight's gradient is computed first, as for other hosts."""
+    inputs, grad = inputs_of(6, 4, 3)
+    weight = inputs[1]
+    if is_urgent:
+        attach(weight, GradHome(torch.empty(4, 3), sink_of(weight), is_urgent=True))
+
+    def apart(x, weight, bias):
+        return torch.relu(torch.addmm(bias, x, weight))
+
+    found = linalg.linear_relu.fn(*inputs)
+    assert (found == 0).any()
+    assert torch.equal(found, apart(*inputs))
+    both = (gradients(function, inputs, grad) for function in (linalg.linear_relu.fn, apart))
+    for ours, theirs in zip(*both, strict=True):
+        torch.testing.assert_close(ours, theirs)

@@ -243,3 +243,34 @@ def test_a_closed_table_is_an_error(tmp_path):
     ):
         with pytest.raises(TableError, match="closed"):
             call()
+
+
+def test_a_push_finds_the_rows_of_its_pull_again(tmp_path, monkeypatch):
+    with SparseTable(spec(), tmp_path) as table:
+        own = ids(3, 1, 2)
+        before = table.pull(own)
+        table.pull(ids(4, 5, 6))
+        searched = []
+        find = table._index.find_or_add
+        monkeypatch.setattr(
+            table._index, "find_or_add", lambda wanted: searched.append(1) or find(wanted)
+        )
+        table.push(own, ones(3), worker=0, sequence=1, learning_rate=1.0)
+        assert not searched
+        own[:] = ids(4, 5, 6)  # the caller's array is the caller's
+        table.push(own, ones(3), worker=0, sequence=2, learning_rate=1.0)
+        assert not searched
+        table.push(own, ones(3), worker=0, sequence=3, learning_rate=1.0)
+        assert searched
+        assert (table.pull(ids(3, 1, 2)) == before - 1.0).all()
+
+
+def test_rows_that_were_dropped_are_not_found_again(tmp_path):
+    """A push to ids that were pulled before must not reach whoever has got their rows."""
+    rules = ShowClick(delete_below=0.5)
+    with SparseTable(spec(show_click=rules), tmp_path) as table:
+        table.pull(ids(1, 2))
+        assert table.shrink() == 2
+        others = table.pull(ids(8, 9))
+        table.push(ids(1, 2), ones(2), worker=0, sequence=1, learning_rate=1.0)
+        assert (table.pull(ids(8, 9)) == others).all()

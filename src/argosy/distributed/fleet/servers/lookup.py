@@ -15,7 +15,7 @@ from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import UsageError
 from argosy.runtime.ps.tables.spec import SparseSpec
 
-__all__ = ["Lookups", "RowSource", "unique_ids", "rows_at"]
+__all__ = ["Lookups", "RowSource", "rows_at", "unique_ids"]
 
 _ROWS_AT_ONCE = 1 << 16
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from argosy.distributed.fleet.servers.beside import beside
 from argosy.distributed.fleet.servers.lookup import rows_at, unique_ids
 from argosy.distributed.fleet.servers.runtime import PsRuntime
 from argosy.foundation.errors import NotSupported
@@ -108,7 +109,9 @@ def _lookup(rows: torch.Tensor, positions: list[torch.Tensor]) -> list[torch.Ten
 
 
 _PULL = Op(PULL, _pull, test_attrs={"is_test": True})
-_LOOKUP = Op(LOOKUP, _lookup)
+# only runs have it: lowering puts it in the place of lookups that are concatenated
+_BESIDE = Op("ps_lookup_beside", beside)
+_LOOKUP = Op(LOOKUP, _lookup, beside=_BESIDE)
 
 
 def _array(value: Any) -> np.ndarray:

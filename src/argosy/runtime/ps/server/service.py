@@ -25,6 +25,7 @@ from argosy.runtime.ps.server.port import given_way
 from argosy.runtime.ps.server.steps import Steps
 from argosy.runtime.ps.server.tables import Entry, Tables
 from argosy.runtime.ps.wire import handshake, messages, traced
+from argosy.runtime.ps.wire.segment import OfServer
 
 log = logging.getLogger("argosy.ps")
 
@@ -212,37 +213,46 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
 
     def _serve(self, op: str, command: dict[str, Any], reader: Any, writer: Any) -> None:
         """Answer requests to a table until the stream ends."""
-        asked, done = f"ps.{op}.asked", f"ps.{op}.done"
+        at_request, done = f"ps.{op}.asked", f"ps.{op}.done"
         # found at the first request, so that what is wrong with the command is told as an answer
         answer: Callable[..., Any] | None = None
+        memory = OfServer()
         while True:
             try:
                 chunk = reader.read_chunk()
             except StopIteration:
                 return
-            reach(asked)
+            reach(at_request)
             if account.listener is not None:
                 account.listener.look()
             began_ns = time.perf_counter_ns() if trace.recordings else 0
+            asked: dict[str, Any] = {}
             try:
                 if answer is None:
-                    answer, schema = self._handler(op, command)
+                    answer, schema = self._handler(op, command, memory)
                     writer.begin(schema)
-                batch, data = answer(chunk.data, messages.decode(chunk.app_metadata or b"{}"))
+                asked = messages.decode(chunk.app_metadata or b"{}")
+                request = memory.request(chunk.data, asked)
+                batch, data = answer(request, asked)
             except _TOLD as error:
                 batch, data = None, messages.refusal(error)
             else:
                 if began_ns:
                     named = command.get("tables", command.get("table", ""))
-                    traced.tell(op, named, [chunk.data], began_ns)
+                    traced.tell(op, named, [request], began_ns)
             reach(done)
+            batch, data = memory.answer(batch, data, asked)
             if batch is None:
                 writer.write_metadata(messages.encode(data))
             else:
                 writer.write_with_metadata(batch, messages.encode(data))
 
-    def _handler(self, op: str, command: dict[str, Any]) -> tuple[Callable[..., Any], pa.Schema]:
-        """What answers a request of ``op``, and what its answers look like."""
+    def _handler(
+        self, op: str, command: dict[str, Any], memory: OfServer
+    ) -> tuple[Callable[..., Any], pa.Schema]:
+        """What answers a request of ``op``, and what its answers look like; ``memory`` may have
+        room for them.
+        """
         if op == "step":
             worker = int(command.get("worker", 0))
             self._check_member(worker)
@@ -261,7 +271,8 @@ class Service(flight.FlightServerBase):  # type: ignore[misc]
 
             def pull(batch: Any, data: dict[str, Any]) -> Any:
                 ids = messages.asked(_columns(batch), 0, _ID)
-                values = entry.pull(ids, bool(data.get("creates", True)))
+                room = memory.room(ids.shape[0], dim)
+                values = entry.pull(ids, bool(data.get("creates", True)), room)
                 return pa.record_batch([messages.rows_array(values)], schema=schema), {}
 
             return pull, schema

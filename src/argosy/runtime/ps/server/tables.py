@@ -105,8 +105,13 @@ class Entry:
             raise TableError(f"table {self.table.spec.name!r} is sparse")
         return self.table
 
-    def pull(self, ids: npt.NDArray[np.int64], creates: bool) -> npt.NDArray[np.float32]:
-        values = self.sparse.pull(ids, creates)
+    def pull(
+        self,
+        ids: npt.NDArray[np.int64],
+        creates: bool,
+        out: npt.NDArray[np.float32] | None = None,
+    ) -> npt.NDArray[np.float32]:
+        values = self.sparse.pull(ids, creates, out)
         self.num_pulls += 1
         self.num_rows_pulled += ids.shape[0]
         return values

@@ -83,22 +83,27 @@ def unique(ids: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArr
     """The different ids in order of appearance, and for each of ``ids`` its position among them.
     Many times faster than sorting.
     """
-    size = 16
-    while size < 2 * ids.shape[0]:
+    count, size = ids.shape[0], 16
+    while size < 2 * count:
         size *= 2
-    mask = size - 1
-    places = np.full(size, -1, np.int32)
-    found = np.empty(ids.shape[0], np.int64)
-    positions = np.empty(ids.shape[0], np.int64)
-    count = 0
-    for i in range(ids.shape[0]):
-        wanted = ids[i]
-        at = np.int64(mix(wanted) & np.uint64(mask))
-        while places[at] >= 0 and found[places[at]] != wanted:
-            at = (at + 1) & mask
-        if places[at] < 0:
-            places[at] = count
-            found[count] = wanted
-            count += 1
-        positions[i] = places[at]
-    return found[:count].copy(), positions
+    # places count from 1, so that fresh memory is free, and are unsigned as the hash is: a sixth
+    # faster than with signs
+    mask, one = np.uint64(size - 1), np.uint64(1)
+    places = np.zeros(size, np.uint32)
+    found = np.empty(count + 1, np.int64)
+    positions = np.empty(count, np.int64)
+    last = np.uint64(0)
+    for i in range(count):
+        wanted = ids[np.uint64(i)]
+        at = mix(wanted) & mask
+        place = places[at]
+        while place != 0 and found[place] != wanted:
+            at = (at + one) & mask
+            place = places[at]
+        if place == 0:
+            last += one
+            place = np.uint32(last)
+            places[at] = place
+            found[last] = wanted
+        positions[np.uint64(i)] = np.int64(place) - 1
+    return found[1 : np.int64(last) + 1].copy(), positions

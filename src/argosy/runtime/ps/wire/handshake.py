@@ -26,6 +26,7 @@ import pyarrow.flight as flight
 from argosy.foundation.errors import ServerUnavailable, UsageError
 from argosy.runtime.comm.frames import CHALLENGE_BYTES, is_proof, prove
 from argosy.runtime.ps.wire import messages
+from argosy.runtime.ps.wire.segment import OfClient
 
 KNOCK, ENDPOINT, CHALLENGE = "argosy-knock", "argosy-endpoint", "argosy-challenge"
 BROKEN = (flight.FlightError, pa.ArrowException, OSError, StopIteration)
@@ -57,6 +58,7 @@ class Stream:
     ) -> None:
         self._endpoint, self._token = endpoint, token
         self._command = messages.encode(command)
+        self._memory: OfClient | None = None
         self._challenge = secrets.token_bytes(CHALLENGE_BYTES)
         name = endpoint.encode()
         headers = {
@@ -118,15 +120,25 @@ class Stream:
     def begin(self, schema: pa.Schema) -> None:
         self._writer.begin(schema)
 
+    def share_memory(self) -> None:
+        """The server is on this host: offer it a segment for batches."""
+        self._memory = OfClient()
+
     def send(self, batch: pa.RecordBatch | None, data: dict[str, Any]) -> None:
+        if batch is not None and self._memory is not None:
+            batch, data = self._memory.request(batch, data)
         if batch is None:
             self._writer.write_metadata(messages.encode(data))
         else:
             self._writer.write_with_metadata(batch, messages.encode(data))
 
     def receive(self) -> tuple[Any, dict[str, Any]]:
+        """The next answer; its batch may be overwritten when the next request is sent."""
         chunk = self._reader.read_chunk()
-        return chunk.data, messages.decode(chunk.app_metadata or b"{}")
+        batch, data = chunk.data, messages.decode(chunk.app_metadata or b"{}")
+        if self._memory is not None:
+            batch = self._memory.answer(batch, data)
+        return batch, data
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Greet, have one request answered, and close."""
@@ -143,6 +155,8 @@ class Stream:
 
     def close(self) -> None:
         """Let go of the stream at once, in whatever state it is."""
+        if self._memory is not None:
+            self._memory.close()
         self._reader.cancel()
         try:
             self._writer.close()

@@ -34,6 +34,8 @@ Then requests and answers alternate, each a record batch and/or metadata (JSON, 
     ping           ``{}``                                         ``{"peer": host:port}``, the
                                                                   client's, at once
 
+In metadata ``memory`` and ``columns`` stand for shared memory and what lies there (``segment``).
+
 An answer whose metadata has ``error`` and ``message`` is a refusal; the stream goes on. Actions are
 ``create``, ``applied``, ``is_filled``, ``rows_filled``, ``status``, ``save``, ``load``, ``shrink``,
 ``end_day``, ``row``, ``stop``.

@@ -84,6 +84,7 @@ class _Server:
         self._client: Any = None
         self._has_joined = False
         self._port = 0  # of this side of the connection
+        self._is_here = False  # whether both sides have one address
         self._places: frozenset[Endpoint] = frozenset()
         self._streams: dict[tuple[str, Subject], Stream] = {}
         # the last ping's; cancelling one that has ended does nothing
@@ -103,8 +104,10 @@ class _Server:
                 client, self.endpoint, self._token, self._command("ping", ""), self._greet_s
             ).ask({})
             self._client = client
-            self._port = parse(str(answer.get("peer")), "the server's answer to a ping").port
+            here = parse(str(answer.get("peer")), "the server's answer to a ping")
+            self._port = here.port
             self._places = sockets.addresses(self.endpoint)
+            self._is_here = here.host in {place.host for place in self._places}
             self.tend()
         return self._client
 
@@ -122,6 +125,8 @@ class _Server:
             self._streams[op, table] = found
             if schema is not None:
                 found.begin(schema)
+                if self._is_here:
+                    found.share_memory()
         return found
 
     def _command(self, op: str, table: Subject) -> dict[str, Any]:

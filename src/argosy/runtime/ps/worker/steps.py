@@ -99,7 +99,8 @@ def fresh(pushes: Sequence[Push], shape: Shape, batches: Sequence[Any]) -> Fresh
     for push in pushes:
         if push.ids is None:
             parts = [messages.numbers(columns[at]) for columns in answers]
-            found.dense[push.table] = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            # in memory of their own: what was answered may be overwritten by the next request
+            found.dense[push.table] = np.concatenate(parts)
             at += 1
         elif push.table in shape.told:
             found.changed[push.table] = (

@@ -446,9 +446,8 @@ class Worker:
 
     def _split(self, flat: npt.NDArray[np.float32]) -> list[torch.Tensor]:
         shapes = self._shapes.values()
-        parts = torch.split(
-            torch.from_numpy(np.array(flat, np.float32)), [math.prod(shape) for shape in shapes]
-        )
+        own = flat if flat.flags.writeable else flat.copy()
+        parts = torch.split(torch.from_numpy(own), [math.prod(shape) for shape in shapes])
         return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
 
     @property
