@@ -32,9 +32,12 @@ _BYTES = np.empty(0, np.uint8)
 
 
 class GradientView:
-    """One parameter's place in a bucket. It stays with its parameter while buckets come and go."""
+    """One parameter's place in a bucket. It stays with its parameter while buckets come and go.
 
-    __slots__ = ("bucket", "home", "index", "is_large", "place")
+    ``is_awaited`` says that the bucket may be complete when its gradient has come.
+    """
+
+    __slots__ = ("bucket", "home", "index", "is_awaited", "is_large", "place")
 
     bucket: GradientBucket
     place: torch.Tensor
@@ -46,6 +49,7 @@ class GradientView:
 
     def move_to(self, bucket: GradientBucket, place: torch.Tensor) -> None:
         self.bucket = bucket
+        self.is_awaited = False
         self.place = self.home.view = place
 
     def holds(self, grad: torch.Tensor | None) -> bool:
@@ -85,14 +89,17 @@ class GradientBucket:
         self._params = list(params)
         self._flags = bucket.tensor[-self.size :]
         self._is_whole = True  # this rank has produced every gradient of the round
+        self._is_lent = False  # what lies here was made the gradients of the parameters
         # gradients from before a round in which this rank produced none, by index
         self._kept: dict[int, torch.Tensor] = {}
         starts, _ = _offsets(params)
         for view, start, param in zip(self.views, starts, params, strict=True):
             view.move_to(self, _part(bucket.tensor, start, param))
             view.adopt(param)
+        self.views[-1].is_awaited = True  # they are in the order in which gradients come
         self._places = [view.place for view in self.views]
         self._addresses = [place.data_ptr() for place in self._places]
+        self._targets = np.array(self._addresses)
         self._num_bytes = np.array([place.nbytes for place in self._places])
         # numbers as they lie in memory: torch may leave the conjugation of complex ones for later
         self._is_plain = params[0].device.type == "cpu" and not any(
@@ -110,17 +117,28 @@ class GradientBucket:
         for home in self._homes:
             home.is_open = True
 
+    def await_all(self) -> None:
+        """From now on any of the gradients may be the last: they have come in another order."""
+        for view in self.views:
+            view.is_awaited = True
+
     @property
     def is_complete(self) -> bool:
         """Whether every gradient has come that will."""
         return len(self.arrived) + len(self.unused) >= self.size
 
-    def fill(self, fresh: Collection[int]) -> None:
+    def fill(self, fresh: Collection[int], is_last: bool) -> None:
         """Bring every gradient here and set its flag. A parameter without one contributes zeros, or
         what it had accumulated, which counts as produced if it is in ``fresh``.
+
+        Parameters let go of the memory that their gradients came in, but for the last bucket of a
+        round: there it is no gain, and ``take_averages`` would have to look whether they still do.
         """
         self.is_sent = True
         self._is_whole = len(self.arrived) == self.size and self._gather()
+        self._is_lent = self._is_whole and not is_last
+        if self._is_lent:
+            self._lend()
         if self._is_whole:
             self._flags.fill_(1.0)
             return
@@ -144,12 +162,11 @@ class GradientBucket:
             return False
         if addresses != self._addresses:
             self._copy(grads, addresses)
-        self._lend()
         return True
 
     def _copy(self, grads: Sequence[torch.Tensor], addresses: list[int]) -> None:
         """Copy the gradients that do not lie here."""
-        sources, targets = np.array(addresses), np.array(self._addresses)
+        sources, targets = np.array(addresses), self._targets
         moved = sources != targets
         if self._is_plain and all(map(_is_contiguous, grads)):
             # a third of the time that torch takes for many small ones; loads numba
@@ -173,7 +190,9 @@ class GradientBucket:
         one. Returns the latter.
         """
         if self._is_whole:
-            if not all(map(operator.is_, map(_grad_of, self._params), self._aliases)):
+            if not self._is_lent or not all(
+                map(operator.is_, map(_grad_of, self._params), self._aliases)
+            ):
                 self._lend()
             return set()
         unused = set()

@@ -5,6 +5,10 @@ in place; after ``backward()`` every ``param.grad`` is a view of its bucket. A b
 published when its last gradient has arrived, and its reduction goes forward at every later
 gradient, without waiting and without a thread; what is left is finished at the end of backward.
 
+A gradient that comes is only noted, in a list that the hooks share (``arrivals.py``). The reducer
+looks at the list when something can follow from it: at the gradient that completed a bucket in
+earlier rounds, at large ones, while a bucket is under way, and at the end.
+
 Buckets are published in one fixed order on every rank. Behind the gradients of a bucket travels one
 flag per parameter, 1 if this rank produced it: after the average, a flag of 0 means that no rank
 did, and the parameter keeps the gradient it had; any other flag means that all ranks take the
@@ -15,6 +19,7 @@ What a round is, and what becomes of one that fails, is in ``rounds.py``.
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import warnings
 import weakref
@@ -29,6 +34,7 @@ from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.bucket import Bucket, finish_buckets
 from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel import agreement
+from argosy.runtime.parallel.arrivals import Arrivals, Listener
 from argosy.runtime.parallel.compression import BucketMaker, plain_bucket
 from argosy.runtime.parallel.gradient_views import GradientBucket, GradientView, lay_out
 from argosy.runtime.parallel.rounds import Rounds
@@ -76,8 +82,10 @@ class Reducer(Rounds):
         self._rows = self._held.rows
         self._group = group
         self._options = options
+        self._arrivals = Arrivals()
+        self._under_way = self._arrivals.under_way
         # the order of gradients in the first round; None afterwards
-        self._arrivals: list[int] | None = []
+        self._order: list[int] | None = []
         self._has_warned = False
         # parameters that got a gradient that has not been averaged, outside of rounds
         self._fresh: set[int] = set()
@@ -94,8 +102,13 @@ class Reducer(Rounds):
                 if view.is_large:
                     gradients.attach(param, view.home)
         self._build(list(reversed(self._views)))
+        listener: weakref.ref[Listener] = weakref.ref(self)
         for i, param in enumerate(self._params):
-            hook = self._dense_hook(self._views[i]) if i in self._views else self._sparse_hook(i)
+            hook = (
+                self._arrivals.hook(self._views[i], listener)
+                if i in self._views
+                else self._sparse_hook(i)
+            )
             # torch has no types for it
             handle = param.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
             self._held.handles.append(handle)
@@ -120,44 +133,14 @@ class Reducer(Rounds):
 
     def _open_round(self) -> None:
         self._reset_round()
-        # published, and something can still be done before the end of backward
-        self._under_way: list[Bucket] = []
+        self._arrivals.in_round = False
+        self._under_way.clear()
         self._fresh.clear()
         for bucket in self._buckets:
             bucket.open()
 
     # -- a round
     # ----------------------------------------------------------------------------------------------
-
-    def _dense_hook(self, view: GradientView) -> Callable[[torch.Tensor], None]:
-        """What runs when a gradient has come: once per parameter and backward, so all in one frame.
-        It does not keep the reducer alive.
-        """
-        reference, index, is_large = weakref.ref(self), view.index, view.is_large
-        is_grad_enabled = torch.is_grad_enabled
-
-        def hook(param: torch.Tensor) -> None:
-            reducer = reference()
-            if reducer is None or not (reducer.in_round or reducer._joins(view)):
-                return
-            bucket = view.bucket
-            if bucket.is_sent:
-                raise reducer._too_late(view)
-            if is_grad_enabled():
-                reducer._refuse_graph(index, param)
-            if is_large:
-                view.home.is_open = True
-                view.adopt(param)
-            if reducer._arrivals is not None:
-                reducer._arrivals.append(index)
-            arrived, unused = bucket.arrived, bucket.unused
-            arrived.add(index)
-            if unused:
-                unused.discard(index)
-            if reducer._under_way or len(arrived) + len(unused) == bucket.size:
-                reducer._send_ready()
-
-        return hook
 
     def _sparse_hook(self, index: int) -> Callable[[torch.Tensor], None]:
         reference = weakref.ref(self)
@@ -172,10 +155,7 @@ class Reducer(Rounds):
 
         return hook
 
-    def _joins(self, view: GradientView) -> bool:
-        """Whether a gradient that comes outside of a round begins one; else it is only
-        remembered.
-        """
+    def joins(self, view: GradientView) -> bool:
         if self.is_armed:
             self._begin()
             return True
@@ -183,8 +163,43 @@ class Reducer(Rounds):
         view.home.is_open = True
         return False
 
+    def check(self, view: GradientView, param: torch.Tensor) -> None:
+        if view.bucket.is_sent:
+            raise self._too_late(view)
+        if torch.is_grad_enabled():
+            self._refuse_graph(view.index, param)
+
+    def look(self, view: GradientView) -> None:
+        self._take_in(may_have_graph=torch.is_grad_enabled())
+        due = self._next
+        self._send_ready()
+        if self._next > due and self._buckets[due] is not view.bucket:
+            self._buckets[due].await_all()  # it was complete before, and nobody looked
+
+    def _take_in(self, may_have_graph: bool) -> None:
+        """Let the buckets know which gradients have come."""
+        noted = self._arrivals.take()
+        if self._order is not None:
+            self._order += noted
+        late = None
+        for index in noted:
+            view = self._views[index]
+            bucket = view.bucket
+            if bucket.is_sent:
+                late = late or view
+                continue
+            bucket.arrived.add(index)
+            if bucket.unused:
+                bucket.unused.discard(index)
+        if late is not None:
+            raise self._too_late(late)
+        if may_have_graph:
+            for index in noted:
+                self._refuse_graph(index, self._params[index])
+
     def _begin(self) -> None:
         super()._begin()
+        self._arrivals.in_round = True
         find_unused = self._options.find_unused_parameters
         if not find_unused and all(map(_requires_grad, self._params)):
             return
@@ -222,12 +237,12 @@ class Reducer(Rounds):
         while self._next < len(self._buckets) and self._buckets[self._next].is_complete:
             self._send_next()
         if self._under_way:
-            self._under_way = [bucket for bucket in self._under_way if not bucket.progress()]
+            self._under_way[:] = [bucket for bucket in self._under_way if not bucket.progress()]
 
     def _send_next(self) -> None:
         bucket = self._buckets[self._next]
         self._next += 1
-        bucket.fill(self._fresh)
+        bucket.fill(self._fresh, is_last=self._next == len(self._buckets))
         bucket.bucket.publish()
         self._under_way.append(bucket.bucket)
 
@@ -239,7 +254,10 @@ class Reducer(Rounds):
         was_enabled = torch.is_grad_enabled()
         private.set_grad_enabled(False)
         try:
+            self._take_in(may_have_graph=True)
             missing = self._missing()
+            if self._next < len(self._buckets) and self._buckets[self._next].is_complete:
+                self._buckets[self._next].await_all()
             while self._next < len(self._buckets):
                 self._send_next()
             unused: set[int] = set()
@@ -250,8 +268,8 @@ class Reducer(Rounds):
                 self._group.run(rows.average, self._is_fresh_by_sparse[index])
                 self._is_fresh_by_sparse[index] = False
             self._open_round()
-            if self._arrivals is not None:
-                self._rebuild(self._arrivals)
+            if self._order is not None:
+                self._rebuild(self._order)
         finally:
             private.set_grad_enabled(was_enabled)
         if missing and not self._options.find_unused_parameters:
@@ -268,7 +286,11 @@ class Reducer(Rounds):
         ]
 
     def _complete_failed(self) -> None:
-        """As the base; gradients cleared since stay cleared."""
+        """As the base; gradients cleared since stay cleared, and what is wrong with others was
+        said or came after what was.
+        """
+        with contextlib.suppress(UsageError, NotSupported):
+            self._take_in(may_have_graph=True)
         cleared = [p for p in self._params if p.grad is None]
         super()._complete_failed()
         for param in cleared:
@@ -278,7 +300,7 @@ class Reducer(Rounds):
         """After the first round, order the buckets as gradients really arrive on rank 0; all ranks
         take its order.
         """
-        self._arrivals = None
+        self._order = None
         # a parameter of a part that ran twice has come twice
         order = torch.tensor(list(dict.fromkeys([*arrivals, *self._views])), dtype=torch.int64)
         if not order.numel():

@@ -59,8 +59,8 @@ def arrive(base: int, rank: int, step: int) -> None:
 
 @numba.njit(nogil=True, cache=True)
 def wait_step(base: int, world_size: int, first: int, step: int, timespec: int) -> int:
-    """Wait for ranks ``first`` and up to publish ``step``; return the first that is late, or
-    ``world_size``.
+    """Wait for ranks ``first`` and up to publish ``step``; return the first that is late, that is,
+    has not done so after one sleep of ``wait_for``, or ``world_size``.
     """
     for r in range(first, world_size):
         at = base + r * _STRIDE

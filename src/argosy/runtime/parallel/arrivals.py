@@ -1,0 +1,91 @@
+"""How parameters tell a reducer that their gradients have come.
+
+A hook runs once per parameter and backward. One that did all that may follow took 8 % of a training
+step of 60 small layers; one that only notes its parameter and is done takes 3 %, of which torch's
+own call is the most.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+
+from argosy.runtime.comm.bucket import Bucket
+from argosy.runtime.parallel.gradient_views import GradientView
+
+
+class Listener(Protocol):
+    """The reducer, as hooks know it: weakly, for they must not keep it alive."""
+
+    def joins(self, view: GradientView) -> bool:
+        """Whether a gradient that comes outside of a round begins one; else it is only
+        remembered.
+        """
+
+    def check(self, view: GradientView, param: torch.Tensor) -> None:
+        """An error if the gradient that has just come cannot be averaged."""
+
+    def look(self, view: GradientView) -> None:
+        """Do what follows from the gradients noted so far, of which this is the last."""
+
+
+class Arrivals:
+    """What hooks and the reducer share. The lists stay the same for good."""
+
+    __slots__ = ("in_round", "indices", "under_way")
+
+    def __init__(self) -> None:
+        self.in_round = False
+        self.indices: list[int] = []  # gradients that have come since the reducer looked, in order
+        # published, and something can still be done before the end of backward
+        self.under_way: list[Bucket] = []
+
+    def take(self) -> list[int]:
+        """What was noted, once."""
+        noted = self.indices.copy()
+        self.indices.clear()
+        return noted
+
+    def hook(
+        self, view: GradientView, listener: weakref.ref[Listener]
+    ) -> Callable[[torch.Tensor], None]:
+        """What is to run when a gradient of the parameter of ``view`` has come."""
+        return self._adopting(view, listener) if view.is_large else self._noting(view, listener)
+
+    def _noting(
+        self, view: GradientView, listener: weakref.ref[Listener]
+    ) -> Callable[[torch.Tensor], None]:
+        note, under_way, index = self.indices.append, self.under_way, view.index
+
+        def hook(param: torch.Tensor) -> None:
+            if not self.in_round:
+                reducer = listener()
+                if reducer is None or not reducer.joins(view):
+                    return
+            note(index)
+            if under_way or view.is_awaited:
+                reducer = listener()
+                if reducer is not None:
+                    reducer.look(view)
+
+        return hook
+
+    def _adopting(
+        self, view: GradientView, listener: weakref.ref[Listener]
+    ) -> Callable[[torch.Tensor], None]:
+        """For a large one, which is brought to its place while it is in the cache."""
+
+        def hook(param: torch.Tensor) -> None:
+            reducer = listener()
+            if reducer is None or not (self.in_round or reducer.joins(view)):
+                return
+            reducer.check(view, param)
+            view.home.is_open = True
+            view.adopt(param)
+            self.indices.append(view.index)
+            reducer.look(view)
+
+        return hook
