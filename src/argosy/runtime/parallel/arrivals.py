@@ -1,8 +1,8 @@
 """How parameters tell a reducer that their gradients have come.
 
-A hook runs once per parameter and backward. One that did all that may follow took 8 % of a training
-step of 60 small layers; one that only notes its parameter and is done takes 3 %, of which torch's
-own call is the most.
+A hook runs once per parameter and backward, so it only notes its parameter: a training step of 60
+small layers takes 2 % less than with hooks that do all that may follow. Most of what is left is
+torch's own call of each.
 """
 
 from __future__ import annotations
