@@ -78,9 +78,24 @@ class Int8Codec(Codec):
     ) -> None:
         from argosy.runtime.parallel import compression_kernels as kernels
 
-        for number, (part, weight) in enumerate(zip(parts, weights, strict=True)):
-            scales, levels = (t.numpy() for t in self._parts(part, out.numel()))
-            kernels.add_levels(scales, levels, self.block, weight, out.numpy(), number == 0)
+        total = out.numpy()
+        items = [
+            (*self._parts(part, out.numel()), weight)
+            for part, weight in zip(parts, weights, strict=True)
+        ]
+        (scales, levels, weight), *others = items
+        if others:
+            (scales_2, levels_2, weight_2), *others = others
+            kernels.sum_levels(
+                *(scales.numpy(), levels.numpy(), weight),
+                *(scales_2.numpy(), levels_2.numpy(), weight_2),
+                self.block,
+                total,
+            )
+        else:
+            kernels.add_levels(scales.numpy(), levels.numpy(), weight, self.block, total, True)
+        for scales, levels, weight in others:
+            kernels.add_levels(scales.numpy(), levels.numpy(), weight, self.block, total, False)
 
 
 def quantised_buckets(block: int = 256) -> BucketMaker:

@@ -24,8 +24,8 @@ from argosy.runtime.comm.backends.doorway import bytes_of
 from argosy.runtime.comm.codec import Codec
 
 _BLOCK = 16
-# of values in a message: 4 ms of a wire of 1 Gb/s. Each costs a turn of the thread, some 0.1 ms.
-_PARCEL_BYTES = 512 << 10
+# of a message: 4 ms of a wire of 1 Gb/s. Each costs a turn of the thread, some 0.1 ms.
+_MESSAGE_BYTES = 512 << 10
 
 
 class Cargo:
@@ -48,9 +48,9 @@ class Cargo:
             values.numel(),
             -1 if codec is None else codec.code,
         ]
-        ends = _ends(values, len(weights), _BLOCK if codec is None else codec.block, num_exact)
+        ends = _ends(values, len(weights), codec, num_exact)
         self.parcels = [
-            Parcel(values[start:end], host, weights, codec, num_exact * (end == ends[-1]))
+            Parcel(values[start:end], host, weights, codec, num_exact if end == ends[-1] else 0)
             for start, end in itertools.pairwise([0, *ends])
         ]
         self.num_legs = self.parcels[0].num_legs
@@ -62,12 +62,15 @@ class Cargo:
             parcel.drop()
 
 
-def _ends(values: torch.Tensor, hosts: int, block: int, num_exact: int) -> list[int]:
-    """Where parcels end: at multiples of ``block``, and the last one behind what is exact."""
-    messages = 1 if hosts == 2 else hosts  # one has so many shares
-    size = -(-_PARCEL_BYTES * messages // values.dtype.itemsize // block) * block
-    count = values.numel()
-    return [*range(size, count - num_exact, size), count]
+def _ends(values: torch.Tensor, hosts: int, codec: Codec | None, num_exact: int) -> list[int]:
+    """Where parcels end: at multiples of a block, and the last one behind what is exact."""
+    if codec is None:
+        block, block_bytes, num_exact = _BLOCK, _BLOCK * values.dtype.itemsize, 0
+    else:
+        block, block_bytes = codec.block, codec.num_bytes(codec.block)
+    shares = 1 if hosts == 2 else hosts  # each is a message
+    size = max(_MESSAGE_BYTES // block_bytes, 1) * block * shares
+    return [*range(size, values.numel() - num_exact, size), values.numel()]
 
 
 class Parcel:

@@ -15,8 +15,8 @@ connection until it can be taken in. That always comes: a host sends the next ro
 when it has finished the last one, for which it needed what this host had sent.
 
 Numbers that travel as they are are packed, without loss (``packing.py``), if the connection was
-slow when it was last full and the rank had to wait for what it last asked for: each host finds
-that for itself.
+slow when it was last full and the rank had to wait for the round before: each host finds that for
+itself.
 
 An error ends the thread and is raised wherever somebody waits.
 """
@@ -31,6 +31,7 @@ import struct
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from argosy.foundation.errors import CollectiveMismatch, CollectiveTimeout, CommError, PeerLost
@@ -38,24 +39,24 @@ from argosy.runtime.comm import fingerprint, forks
 from argosy.runtime.comm.backends import doorway
 from argosy.runtime.comm.backends.cargo import Cargo, Parcel
 from argosy.runtime.comm.backends.joining import close_all, connect_all
-from argosy.runtime.comm.backends.packing import SLOW_BYTES_PER_S, Packer
+from argosy.runtime.comm.backends.packing import Pace, Packer
 from argosy.runtime.comm.backends.shm.board import LOOK_S, Board, Seat, lonely_seat
 
 _HEAD = struct.Struct("<9q")
 _LOW_BYTES = 1 << 17  # of a large message, to wake for: each time costs some 20 us
-_TELLING_BYTES = 1 << 20  # that a full connection took: fewer may be what its buffers let through
 _JOIN_S = 10.0
 
 
 class _Trip:
     """A cargo and its round. ``is_due`` is set by the rank, before the thread has seen the round,
-    and taken back with ``done`` by the thread, which owns the rest.
+    and taken back with ``done`` by the thread, which owns the rest but ``is_awaited``, the rank's.
     """
 
     def __init__(self, cargo: Cargo, num_others: int) -> None:
         self.cargo = cargo
         self.round = 0  # the one that is under way or was the last
         self.is_due = False
+        self.is_awaited = False  # the last round was not over when the rank came to wait for it
         self.num_open = 0  # parcels that are under way
         self.rides = [
             _Ride(self, number, parcel, num_others) for number, parcel in enumerate(cargo.parcels)
@@ -95,9 +96,7 @@ class _Link:
         self.room = memoryview(b"")
         self.is_held = False  # the message at its front cannot be taken in yet
         self.is_gone = False
-        self.is_slow = False  # it was, when it was last full
-        self._full_since_s: float | None = None
-        self._full_bytes = 0  # that it has taken since
+        self.pace = Pace()
 
     @property
     def can_go_on(self) -> bool:
@@ -112,16 +111,9 @@ class _Link:
         """Send as much of the message at the front as the kernel takes; whether that was all."""
         before = sum(map(len, self.leaving))
         is_sent = doorway.push(self.sock, self.leaving)
-        now_s = time.monotonic()
-        if self._full_since_s is not None:
-            self._full_bytes += before - sum(map(len, self.leaving))
-            if is_sent and len(self.outgoing) == 1:
-                if self._full_bytes >= _TELLING_BYTES:
-                    most = SLOW_BYTES_PER_S * (now_s - self._full_since_s)
-                    self.is_slow = self._full_bytes < most
-                self._full_since_s = None
-        elif not is_sent:
-            self._full_since_s, self._full_bytes = now_s, 0
+        num_bytes = before - sum(map(len, self.leaving))
+        is_last = is_sent and len(self.outgoing) == 1
+        self.pace.note(time.monotonic(), num_bytes, not is_sent, is_last)
         return is_sent
 
 
@@ -150,7 +142,6 @@ class Freight:
         self._error: CommError | None = None  # set once, by the thread or by close
         self._is_closed = False
         self._moved_s = 0.0  # when bytes last came or went
-        self._is_awaited = False  # the last wait was not over when it began
         self._trips: dict[int, _Trip] = {}  # by place; guarded by _lock
         self._started: deque[_Trip] = deque()  # append and popleft are atomic
         self._lock = threading.Lock()
@@ -194,10 +185,18 @@ class Freight:
             self._thread.start()
         self._ring()
 
+    def expect(self, places: Sequence[int]) -> None:
+        """Say which rounds are about to be waited for. If some are not over, the next ones of all
+        should be faster: they are packed where that helps.
+        """
+        trips = [self._trips[place] for place in places]
+        is_awaited = not all(trip.done.is_set() for trip in trips)
+        for trip in trips:
+            trip.is_awaited = is_awaited
+
     def wait(self, place: int, activity: str) -> None:
         """Return when the round is over; ``activity`` is what errors call the wait."""
         trip = self._trips[place]
-        self._is_awaited = not trip.done.is_set()
         self._moved_s = max(self._moved_s, time.monotonic())
         while not trip.done.wait(LOOK_S):
             if self._error is not None:
@@ -294,7 +293,7 @@ class Freight:
             ride.is_loaded = True
         views = ride.parcel.outgoing(ride.leg, link.host)
         is_packed = False
-        if cargo.is_packable and link.is_slow and self._is_awaited:
+        if cargo.is_packable and link.pace.is_slow and ride.trip.is_awaited:
             packed = link.packed_out.pack(views[0])
             is_packed = packed is not None
             views = views if packed is None else [packed]

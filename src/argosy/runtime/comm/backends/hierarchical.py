@@ -422,6 +422,8 @@ class HierarchicalBackend(Backend):
         for bucket in buckets:
             bucket.finish_here()
         self._confirm()
+        if self._freight is not None:
+            self._freight.expect([bucket.place for bucket in buckets])
         for bucket in buckets:
             if self._freight is not None:
                 self._freight.wait(bucket.place, self._activity)

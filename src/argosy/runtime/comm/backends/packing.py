@@ -6,19 +6,44 @@ A sender decides message by message; the message says whether it is packed. What
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 # Packing and unpacking take half a nanosecond for each byte, and save a seventh of them: on a
 # faster connection than this (2 Gb/s) that is no gain, on one of 1 Gb/s it is a tenth of the time.
-SLOW_BYTES_PER_S = 250e6
+_SLOW_BYTES_PER_S = 250e6
 _LEAST_BYTES = 4 << 10  # of a message: less is gone in no time
+_TELLING_BYTES = 1 << 20  # that a full connection took: fewer may be what its buffers let through
+
+
+class Pace:
+    """How a connection takes what it is given."""
+
+    def __init__(self) -> None:
+        self.is_slow = False  # it was, when it was last full
+        self._full_since_s: float | None = None
+        self._num_bytes = 0  # that it has taken since
+
+    def note(self, now_s: float, num_bytes: int, is_full: bool, is_last: bool) -> None:
+        """The connection took ``num_bytes`` and then no more, or there are no more."""
+        if self._full_since_s is None:
+            if is_full:
+                self._full_since_s, self._num_bytes = now_s, 0
+            return
+        self._num_bytes += num_bytes
+        if not is_last:
+            return
+        if self._num_bytes >= _TELLING_BYTES:
+            self.is_slow = self._num_bytes < _SLOW_BYTES_PER_S * (now_s - self._full_since_s)
+        self._full_since_s = None
 
 
 class Packer:
     """Memory for one packed message at a time, which grows with them."""
 
     def __init__(self) -> None:
-        self._memory = np.empty(0, np.uint8)
+        self._memory: Any = np.empty(0, np.uint8)
 
     def pack(self, view: memoryview) -> memoryview | None:
         """The bytes of float32 numbers, packed, until the next call; None if that saves nothing."""

@@ -138,7 +138,7 @@ def _put_escapes(codes: Any, escape: int, exponents: Any, out: Any) -> int:
     count = 0
     for i in range(BLOCK):
         out[count] = exponents[i]  # the next one takes its place, unless this one is to stay
-        count += np.int64(codes[i] == escape)
+        count += int(codes[i] == escape)
     return count
 
 
@@ -239,7 +239,7 @@ def _take_escapes(codes: Any, escape: int, base: int, escapes: Any) -> int:
             at += 1
         else:
             codes[i] = base - codes[i]
-    return count
+    return at
 
 
 @numba.njit(nogil=True, cache=True)
