@@ -114,24 +114,36 @@ def test_what_cannot_shrink_travels_as_it_is():
     assert Packer().pack(memoryview(samples()["bits"]).cast("B")) is None
 
 
+def note(pace: Pace, began_s: float, num_bytes: int, *, is_full: bool) -> None:
+    pace.note(began_s, began_s + 0.001, num_bytes, is_full=is_full, is_last=not is_full)
+
+
 @pytest.mark.parametrize(("seconds", "is_slow"), [(0.1, True), (0.01, False)])
 def test_a_connection_is_slow_by_what_it_takes_while_it_is_full(seconds, is_slow):
     pace = Pace()
-    pace.note(0.0, 4 << 20, is_full=True, is_last=False)  # its buffers: they say nothing
-    pace.note(seconds / 2, 2 << 20, is_full=True, is_last=False)
+    note(pace, 0.0, 4 << 20, is_full=True)  # its buffers: they say nothing
+    note(pace, seconds / 2, 2 << 20, is_full=True)
     assert not pace.is_slow
-    pace.note(seconds, 2 << 20, is_full=False, is_last=True)
+    note(pace, seconds, 2 << 20, is_full=False)
     assert pace.is_slow == is_slow
     # a message that it takes at once does not count, nor do a few bytes
-    pace.note(50.0, 1 << 30, is_full=False, is_last=True)
-    pace.note(60.0, 0, is_full=True, is_last=False)
-    pace.note(60.0, 1000, is_full=False, is_last=True)
+    note(pace, 50.0, 1 << 30, is_full=False)
+    note(pace, 60.0, 0, is_full=True)
+    note(pace, 70.0, 1000, is_full=False)
     assert pace.is_slow == is_slow
+
+
+def test_a_connection_that_waits_for_its_host_is_not_slow():
+    pace = Pace()
+    note(pace, 0.0, 1 << 20, is_full=True)
+    pace.note(0.002, 0.003, 1 << 20, is_full=False, is_last=False)
+    note(pace, 5.0, 1 << 20, is_full=False)  # the next message took its time
+    assert not pace.is_slow
 
 
 def test_a_connection_becomes_fast_again():
     pace = Pace()
-    for start, seconds in ((0.0, 1.0), (5.0, 0.001)):
-        pace.note(start, 0, is_full=True, is_last=False)
-        pace.note(start + seconds, 2 << 20, is_full=False, is_last=True)
-    assert not pace.is_slow
+    for start, seconds in ((0.0, 1.0), (5.0, 0.002)):
+        note(pace, start, 0, is_full=True)
+        note(pace, start + seconds, 2 << 20, is_full=False)
+        assert pace.is_slow == (start == 0)

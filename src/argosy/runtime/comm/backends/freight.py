@@ -109,11 +109,11 @@ class _Link:
 
     def push(self) -> bool:
         """Send as much of the message at the front as the kernel takes; whether that was all."""
-        before = sum(map(len, self.leaving))
+        began_s, before = time.monotonic(), sum(map(len, self.leaving))
         is_sent = doorway.push(self.sock, self.leaving)
         num_bytes = before - sum(map(len, self.leaving))
         is_last = is_sent and len(self.outgoing) == 1
-        self.pace.note(time.monotonic(), num_bytes, not is_sent, is_last)
+        self.pace.note(began_s, time.monotonic(), num_bytes, not is_sent, is_last)
         return is_sent
 
 
@@ -233,8 +233,12 @@ class Freight:
                 while self._started:
                     self._launch(self._started.popleft())
                 for link in self._links.values():
-                    self._push(link)
-                    self._take_in(link)
+                    events = ready.get(link.sock.fileno(), 0)
+                    # a message is encoded before there is room for it
+                    if events & select.POLLOUT or not link.leaving:
+                        self._push(link)
+                    if events & ~select.POLLOUT or link.can_go_on:
+                        self._take_in(link)
         except CommError as error:
             self._fail(error)
         except Exception as error:

@@ -22,21 +22,30 @@ class Pace:
 
     def __init__(self) -> None:
         self.is_slow = False  # it was, when it was last full
-        self._full_since_s: float | None = None
-        self._num_bytes = 0  # that it has taken since
+        self._full_at_s: float | None = None  # when it took no more, until it does again
+        self._forget()
 
-    def note(self, now_s: float, num_bytes: int, is_full: bool, is_last: bool) -> None:
-        """The connection took ``num_bytes`` and then no more, or there are no more."""
-        if self._full_since_s is None:
-            if is_full:
-                self._full_since_s, self._num_bytes = now_s, 0
-            return
-        self._num_bytes += num_bytes
-        if not is_last:
-            return
-        if self._num_bytes >= _TELLING_BYTES:
-            self.is_slow = self._num_bytes < _SLOW_BYTES_PER_S * (now_s - self._full_since_s)
-        self._full_since_s = None
+    def _forget(self) -> None:
+        self._was_full = False
+        self._full_s = 0.0  # that it was full, since it first was
+        self._num_bytes = 0  # that it has taken since then
+
+    def note(
+        self, began_s: float, ended_s: float, num_bytes: int, is_full: bool, is_last: bool
+    ) -> None:
+        """From ``began_s`` to ``ended_s`` the connection took ``num_bytes``; then it was full, or
+        those were the last for now.
+        """
+        if self._full_at_s is not None:
+            self._full_s += began_s - self._full_at_s
+        if self._was_full:
+            self._num_bytes += num_bytes
+        self._was_full |= is_full
+        self._full_at_s = ended_s if is_full else None
+        if is_last:
+            if self._num_bytes >= _TELLING_BYTES:
+                self.is_slow = self._num_bytes < _SLOW_BYTES_PER_S * self._full_s
+            self._forget()
 
 
 class Packer:
