@@ -14,6 +14,7 @@ import numpy as np
 # faster connection than this (2 Gb/s) that is no gain, on one of 1 Gb/s it is a tenth of the time.
 _SLOW_BYTES_PER_S = 250e6
 _LEAST_BYTES = 4 << 10  # of a message: less is gone in no time
+_FULL_SHARE = 0.25  # of the time: a connection that is full less often waits for its host
 _TELLING_BYTES = 1 << 20  # that a full connection took: fewer may be what its buffers let through
 
 
@@ -26,8 +27,8 @@ class Pace:
         self._forget()
 
     def _forget(self) -> None:
-        self._was_full = False
-        self._full_s = 0.0  # that it was full, since it first was
+        self._since_s: float | None = None  # when it first was full
+        self._full_s = 0.0  # that it was full since then
         self._num_bytes = 0  # that it has taken since then
 
     def note(
@@ -38,13 +39,16 @@ class Pace:
         """
         if self._full_at_s is not None:
             self._full_s += began_s - self._full_at_s
-        if self._was_full:
-            self._num_bytes += num_bytes
-        self._was_full |= is_full
         self._full_at_s = ended_s if is_full else None
+        if self._since_s is None:
+            self._since_s = self._full_at_s
+            return
+        self._num_bytes += num_bytes
         if is_last:
+            took_s = ended_s - self._since_s
             if self._num_bytes >= _TELLING_BYTES:
-                self.is_slow = self._num_bytes < _SLOW_BYTES_PER_S * self._full_s
+                is_cause = self._full_s > _FULL_SHARE * took_s
+                self.is_slow = is_cause and self._num_bytes < _SLOW_BYTES_PER_S * took_s
             self._forget()
 
 
