@@ -16,8 +16,8 @@ import torch
 
 from argosy._release import VERSION
 
-# of what the groups of a job send each other: fingerprints, segments, rows of the mesh
-WIRE_FORMAT = 3
+# of what the groups of a job send each other: fingerprints, segments, rows of the mesh, parcels
+WIRE_FORMAT = 4
 _UNKNOWN = "an older argosy"
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 
 from argosy.foundation.errors import UsageError
@@ -26,7 +27,6 @@ from argosy.runtime.comm.codec import Codec
 # of backend, number of elements, dtype, device, and how many of the last elements must stay as they
 # are
 BucketMaker = Callable[[Backend, int, torch.dtype, torch.device, int], Bucket]
-_CHUNK = 1 << 16  # elements that are widened at a time: they stay in the cache
 _WIDE = (torch.float32, torch.float64)
 
 
@@ -83,14 +83,17 @@ class HalfCodec(Codec):
     def add_up(
         self, parts: Sequence[torch.Tensor], weights: Sequence[float], out: torch.Tensor
     ) -> None:
-        halves = [part.view(self._wire) for part in parts]
-        wide = out.new_empty(min(_CHUNK, out.numel()))
-        for start in range(0, out.numel(), _CHUNK):
-            total = out[start : start + _CHUNK]
-            total.copy_(halves[0][start : start + _CHUNK]).mul_(weights[0])
-            for half, weight in zip(halves[1:], weights[1:], strict=True):
-                part = wide[: total.numel()].copy_(half[start : start + _CHUNK])
-                total.add_(part.mul_(weight))  # no alpha: some processors would round once less
+        from argosy.runtime.parallel import compression_kernels as kernels  # loads numba
+
+        total, is_bfloat = out.numpy(), self._wire is torch.bfloat16
+        halves = [part.numpy().view(np.uint16) for part in parts]
+        done = min(len(halves), 2)
+        if done == 2:
+            kernels.sum_halves(halves[0], halves[1], weights[0], weights[1], is_bfloat, total)
+        else:
+            kernels.add_halves(halves[0], weights[0], is_bfloat, total, True)
+        for half, weight in zip(halves[done:], weights[done:], strict=True):
+            kernels.add_halves(half, weight, is_bfloat, total, False)
 
 
 class CastBucket(Bucket):

@@ -12,6 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
+_BLOCK = 1024  # elements that are widened at a time, twice in the first-level cache
 _LEVELS = 127.0
 _LEAST = 1e-36  # of a scale: smaller ones have no inverse, or lose their last bits
 
@@ -47,6 +48,7 @@ def quantise(
     kind = values.dtype.type
     mask = bits.dtype.type((1 << (8 * bits.itemsize - 1)) - 1)
     shift = kind(magic)
+    largest = np.empty(1, bits.dtype)
     for b in range(scales.size):
         # parts of their own: from 0 on no index can be negative, which would cost a check each
         part = slice(b * block, min((b + 1) * block, values.size))
@@ -62,10 +64,8 @@ def quantise(
                 rest[i] = 0
                 out[i] = 1
             continue
-        at = 0
-        while words[at] & mask != most:
-            at += 1
-        scale = np.float32(abs(rest[at]) / _LEVELS)
+        largest[0] = most
+        scale = np.float32(largest.view(values.dtype)[0] / _LEVELS)
         if scale < _LEAST:  # all of it waits for the next time
             scale = np.float32(0.0)
         inverse = kind(0.0) if scale == 0 else kind(1.0) / kind(scale)
@@ -79,8 +79,29 @@ def quantise(
 
 
 @numba.njit(nogil=True, cache=True)
+def sum_levels(
+    scales_1: Any,
+    levels_1: Any,
+    weight_1: float,
+    scales_2: Any,
+    levels_2: Any,
+    weight_2: float,
+    block: int,
+    out: Any,
+) -> None:
+    """``out = scales_1[b] * levels_1[i] * weight_1 + scales_2[b] * levels_2[i] * weight_2``."""
+    kind = out.dtype.type
+    for b in range(scales_1.size):
+        part = slice(b * block, min((b + 1) * block, out.size))
+        total, steps_1, steps_2 = out[part], levels_1[part], levels_2[part]
+        factor_1, factor_2 = kind(scales_1[b] * weight_1), kind(scales_2[b] * weight_2)
+        for i in range(total.size):
+            total[i] = kind(steps_1[i]) * factor_1 + kind(steps_2[i]) * factor_2
+
+
+@numba.njit(nogil=True, cache=True)
 def add_levels(
-    scales: Any, levels: Any, block: int, weight: float, out: Any, is_first: bool
+    scales: Any, levels: Any, weight: float, block: int, out: Any, is_first: bool
 ) -> None:
     """``out (+)= scales[b] * levels[i] * weight``."""
     kind = out.dtype.type
@@ -94,6 +115,66 @@ def add_levels(
         else:
             for i in range(total.size):
                 total[i] += kind(steps[i]) * factor
+
+
+@numba.njit(nogil=True, cache=True)
+def sum_halves(
+    first: Any, second: Any, weight_1: float, weight_2: float, is_bfloat: bool, out: Any
+) -> None:
+    """``out = first * weight_1 + second * weight_2`` of 16-bit numbers, given as uint16."""
+    kind = out.dtype.type
+    w_1, w_2 = kind(weight_1), kind(weight_2)
+    bits_1, bits_2 = np.empty(_BLOCK, np.uint32), np.empty(_BLOCK, np.uint32)
+    wide_1, wide_2 = bits_1.view(np.float32), bits_2.view(np.float32)
+    for start in range(0, out.size, _BLOCK):
+        part = slice(start, min(start + _BLOCK, out.size))
+        total = out[part]
+        _widen(first[part], is_bfloat, bits_1, wide_1)
+        _widen(second[part], is_bfloat, bits_2, wide_2)
+        for i in range(total.size):
+            total[i] = kind(wide_1[i]) * w_1 + kind(wide_2[i]) * w_2
+
+
+@numba.njit(nogil=True, cache=True)
+def add_halves(part: Any, weight: float, is_bfloat: bool, out: Any, is_first: bool) -> None:
+    """``out (+)= part * weight``."""
+    kind = out.dtype.type
+    w = kind(weight)
+    bits = np.empty(_BLOCK, np.uint32)
+    wide = bits.view(np.float32)
+    for start in range(0, out.size, _BLOCK):
+        here = slice(start, min(start + _BLOCK, out.size))
+        total = out[here]
+        _widen(part[here], is_bfloat, bits, wide)
+        if is_first:
+            for i in range(total.size):
+                total[i] = kind(wide[i]) * w
+        else:
+            for i in range(total.size):
+                total[i] += kind(wide[i]) * w
+
+
+@numba.njit(nogil=True, cache=True)
+def _widen(halves: Any, is_bfloat: bool, bits: Any, wide: Any) -> None:
+    """Write 16-bit numbers as float32 to ``wide``, whose memory is ``bits``. Exponents of float16
+    are moved; what is below its normal numbers comes out 2**-14 too large and is put right, which
+    is exact.
+    """
+    if is_bfloat:
+        for i in range(halves.size):
+            bits[i] = np.uint32(halves[i]) << np.uint32(16)
+        return
+    for i in range(halves.size):
+        size = np.uint32(halves[i]) & np.uint32(0x7FFF)
+        moved = (
+            np.uint32(112) + np.uint32(size < 0x400) + np.uint32(112) * np.uint32(size >= 0x7C00)
+        )
+        bits[i] = (size << np.uint32(13)) + (moved << np.uint32(23))
+    for i in range(halves.size):
+        is_tiny = np.float32(halves[i] & np.uint16(0x7FFF) < 0x400)
+        wide[i] -= is_tiny * np.float32(2.0**-14)
+    for i in range(halves.size):
+        bits[i] |= (np.uint32(halves[i]) & np.uint32(0x8000)) << np.uint32(16)
 
 
 @numba.njit(nogil=True, cache=True)

@@ -23,7 +23,7 @@ more than a fragment at once. With one fragment, no overlap and no mixing it is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,7 @@ from argosy.runtime.comm.group import Group
 from argosy.runtime.parallel.compression import plain_bucket
 
 _HALVES = (torch.float16, torch.bfloat16)
+_PIECE = 1 << 15  # elements: four such pieces are half a megabyte
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,11 +165,21 @@ class DiLoCo:
         assert velocity is not None
         self._group.run(bucket.finish)
         fragment.due = 0
-        moved = bucket.tensor
+        split = (fragment.split(flat) for flat in (bucket.tensor, velocity, common))
+        for parts in zip(fragment.params, *split, strict=True):
+            for pieces in _pieces(parts):
+                self._take_outer_step(*pieces)
+
+    def _take_outer_step(
+        self,
+        param: torch.Tensor,
+        moved: torch.Tensor,
+        velocity: torch.Tensor,
+        common: torch.Tensor,
+    ) -> None:
         torch.add(moved, velocity, alpha=self._outer_momentum, out=velocity)
         common.sub_(moved.add_(velocity, alpha=self._outer_momentum), alpha=self._outer_lr)
-        for param, value in zip(fragment.params, fragment.split(common), strict=True):
-            param.lerp_(value.to(param.dtype), 1.0 - self._mixing)
+        param.lerp_(common.to(param.dtype), 1.0 - self._mixing)
 
     def state_dict(self) -> dict[str, Any]:
         """Common values and velocities, and when the fragments that are under way are due."""
@@ -197,6 +208,13 @@ class DiLoCo:
                 setattr(fragment, name, values[i].clone() if i in values else None)
             if state["due"][i]:
                 self._leave(fragment, int(state["due"][i]))
+
+
+def _pieces(parts: Sequence[torch.Tensor]) -> Iterable[Sequence[torch.Tensor]]:
+    """Tensors of one shape in pieces that stay in the cache while something is done to them."""
+    if not all(part.is_contiguous() for part in parts):
+        return [parts]
+    return zip(*(torch.split(part.view(-1), _PIECE) for part in parts), strict=True)
 
 
 def _flat(params: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -22,7 +22,7 @@ import torch
 
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.comm.backend import Backend
-from argosy.runtime.comm.backends.cargo import Cargo
+from argosy.runtime.comm.backends.cargo import Parcel
 from argosy.runtime.comm.backends.doorway import bytes_of
 from argosy.runtime.comm.bucket import Bucket
 from argosy.runtime.comm.codec import Codec
@@ -78,9 +78,24 @@ class Int8Codec(Codec):
     ) -> None:
         from argosy.runtime.parallel import compression_kernels as kernels
 
-        for number, (part, weight) in enumerate(zip(parts, weights, strict=True)):
-            scales, levels = (t.numpy() for t in self._parts(part, out.numel()))
-            kernels.add_levels(scales, levels, self.block, weight, out.numpy(), number == 0)
+        total = out.numpy()
+        items = [
+            (*self._parts(part, out.numel()), weight)
+            for part, weight in zip(parts, weights, strict=True)
+        ]
+        (scales, levels, weight), *others = items
+        if others:
+            (scales_2, levels_2, weight_2), *others = others
+            kernels.sum_levels(
+                *(scales.numpy(), levels.numpy(), weight),
+                *(scales_2.numpy(), levels_2.numpy(), weight_2),
+                self.block,
+                total,
+            )
+        else:
+            kernels.add_levels(scales.numpy(), levels.numpy(), weight, self.block, total, True)
+        for scales, levels, weight in others:
+            kernels.add_levels(scales.numpy(), levels.numpy(), weight, self.block, total, False)
 
 
 def quantised_buckets(block: int = 256) -> BucketMaker:
@@ -110,7 +125,7 @@ class CodedBucket(Bucket):
         self._owner = owner
         self.tensor = tensor
         weights = [1.0 / owner.world_size] * owner.world_size
-        self._cargo = Cargo(0, tensor, owner.rank, weights, codec, num_exact)
+        self._parcel = Parcel(tensor, owner.rank, weights, codec, num_exact)
 
     def publish(self) -> None:
         """Nothing can start before ``finish``."""
@@ -119,14 +134,17 @@ class CodedBucket(Bucket):
         return True  # nothing can start before ``finish``
 
     def finish(self) -> None:
-        for leg in range(self._cargo.num_legs):
-            sent = {r: _bytes(*views) for r, views in self._cargo.outgoing(leg).items()}
-            came = {r: _bytes(self._cargo.incoming(leg, r)) for r in sent}
+        parcel = self._parcel
+        others = [r for r in range(self._owner.world_size) if r != self._owner.rank]
+        for leg in range(parcel.num_legs):
+            parcel.load(leg)
+            sent = {r: _bytes(*parcel.outgoing(leg, r)) for r in others}
+            came = {r: _bytes(parcel.incoming(leg, r)) for r in others}
             self._owner.all_to_all(self._by_rank(came), self._by_rank(sent))
             for r, data in came.items():
                 if data.numel():
-                    self._cargo.incoming(leg, r)[:] = bytes_of(data)
-            self._cargo.unload(leg)
+                    parcel.incoming(leg, r)[:] = bytes_of(data)
+            parcel.unload(leg)
 
     def _by_rank(self, parts: dict[int, torch.Tensor]) -> list[torch.Tensor]:
         """``parts`` in the order of the ranks; nothing for this one."""
@@ -135,7 +153,7 @@ class CodedBucket(Bucket):
 
     def close(self) -> None:
         self.tensor = torch.empty(0)
-        self._cargo.drop()
+        self._parcel.drop()
 
 
 def _bytes(*views: memoryview) -> torch.Tensor:

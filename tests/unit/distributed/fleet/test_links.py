@@ -15,8 +15,9 @@ GIGABIT = 125e6
     ("bytes_per_s", "compute_s", "switch"),
     [
         (GIGABIT * 100, 0.03, ""),  # 2.4 ms
-        (GIGABIT, 0.24, ""),
+        (GIGABIT, 0.21, ""),  # 237 ms, packed 204
         (GIGABIT, 0.2, "fp16_allreduce"),
+        (GIGABIT * 3, 0.07, "fp16_allreduce"),  # 79 ms: too fast to be packed
         (GIGABIT, 0.1, "int8_allreduce"),
         (GIGABIT, 0.03, "int8_allreduce"),  # it hides no more
     ],
@@ -47,7 +48,10 @@ def test_a_plan_has_the_choice_and_says_why():
     )
     plan = plan_of(slow)
     assert "int8_allreduce" in plan
-    assert "  auto chose int8_allreduce: gradients of 29.6 MB take 237 ms" in plan.describe()
+    assert (
+        "  auto chose int8_allreduce: gradients of 29.6 MB take 237 ms (204 packed)"
+        in plan.describe()
+    )
     plan = plan_of(fast)
     assert "int8_allreduce" not in plan
     assert "  auto chose plain gradients: " in plan.describe()

@@ -4,29 +4,37 @@ for it.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
 
-from argosy.runtime.comm.backends.cargo import Cargo
+from argosy.runtime.comm.backends.cargo import Cargo, Parcel
 from argosy.runtime.parallel.compression import HalfCodec
 
 
 def carried(cargoes: list[Cargo]) -> int:
     """Exchange and add up; the bytes that the first host sent."""
+    every = zip(*(cargo.parcels for cargo in cargoes), strict=True)
+    return sum(_carried(parcels) for parcels in every)
+
+
+def _carried(parcels: Sequence[Parcel]) -> int:
     sent = 0
-    for leg in range(cargoes[0].num_legs):
-        outgoing = [cargo.outgoing(leg) for cargo in cargoes]
-        for source, by_host in enumerate(outgoing):
-            for target, views in by_host.items():
-                data = b"".join(bytes(view) for view in views)
-                sent += len(data) if source == 0 else 0
-                room = cargoes[target].incoming(leg, source)
-                assert room.nbytes == len(data)
-                if data:
-                    room[:] = data
-        for cargo in cargoes:
-            cargo.unload(leg)
+    for leg in range(parcels[0].num_legs):
+        for parcel in parcels:
+            parcel.load(leg)
+        for source, target in itertools.permutations(range(len(parcels)), 2):
+            data = b"".join(map(bytes, parcels[source].outgoing(leg, target)))
+            sent += len(data) if source == 0 else 0
+            room = parcels[target].incoming(leg, source)
+            assert room.nbytes == len(data)
+            if data:
+                room[:] = data
+        for parcel in parcels:
+            parcel.unload(leg)
     return sent
 
 

@@ -9,8 +9,8 @@ __all__ = ["ROWS", "Choice", "Link", "choose_form"]
 ROWS = 64  # samples in a step of a rank, for whoever has to guess: a plan is made before the first
 _WORK_PER_PARAMETER = 6  # multiplications and additions for a sample, forward and backward
 _VALUE_BYTES = 4
-# in the order of what they change: the switch, and the share of the bytes that it sends
-_FORMS = (("", 1.0), ("fp16_allreduce", 0.5), ("int8_allreduce", 0.27))
+_SLOW_BYTES_PER_S = 250e6  # a link that is slower carries gradients packed, without loss
+_PACKED = 0.86
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,16 +39,24 @@ class Choice:
 def choose_form(bytes_per_s: float, compute_s: float, gradient_bytes: int) -> Choice:
     """The first form whose exchange hides behind the computing of a step; the last if none does."""
     wire_s = gradient_bytes / bytes_per_s
+    is_packed = bytes_per_s < _SLOW_BYTES_PER_S
+    packed = f" ({wire_s * _PACKED * 1e3:.0f} packed)" if is_packed else ""
     facts = (
-        f"gradients of {gradient_bytes / 1e6:.1f} MB take {wire_s * 1e3:.0f} ms of a link of "
-        f"{bytes_per_s * 8 / 1e9:.2f} Gb/s; a step computes about {compute_s * 1e3:.0f} ms "
+        f"gradients of {gradient_bytes / 1e6:.1f} MB take {wire_s * 1e3:.0f} ms{packed} of a link "
+        f"of {bytes_per_s * 8 / 1e9:.2f} Gb/s; a step computes about {compute_s * 1e3:.0f} ms "
         f"({ROWS} samples)"
     )
-    for switch, share in _FORMS:
+    # in the order of what they change: the switch, and the share of the bytes that it sends
+    forms = (
+        ("", _PACKED if is_packed else 1.0),
+        ("fp16_allreduce", 0.5),
+        ("int8_allreduce", 0.27),
+    )
+    for switch, share in forms:
         if wire_s * share <= compute_s:
             name = switch or "no switch"
             return Choice(switch=switch, reason=f"{facts}, behind which {name} hides the exchange")
-    switch, share = _FORMS[-1]
+    switch, share = forms[-1]
     return Choice(
         switch=switch,
         reason=f"{facts}, so {wire_s * share * 1e3:.0f} ms are waited for in part; powersgd, dgc "

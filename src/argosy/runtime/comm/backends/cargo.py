@@ -5,12 +5,16 @@ More hosts take two legs: each gets its share of the tensor from all, adds it up
 to all. ``2 S (h - 1) / h`` bytes leave a host either way. Sums are in the order of the hosts, so
 all of them get the same bits.
 
+A tensor travels in *parcels*: one is encoded while that before is on its way, and added up while
+the next one comes, so neither the first byte nor the last waits for a whole bucket.
+
 With a codec the body of the tensor travels in its form; each host decodes its own part as the
 others do. The last ``num_exact`` elements travel as they are, each host's to all.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -20,12 +24,13 @@ from argosy.runtime.comm.backends.doorway import bytes_of
 from argosy.runtime.comm.codec import Codec
 
 _BLOCK = 16
+# of a message: 4 ms of a wire of 1 Gb/s. Each costs a turn of the thread, some 0.1 ms.
+_MESSAGE_BYTES = 512 << 10
 
 
 class Cargo:
-    """The part of host ``host``. Legs are asked for in their order: ``outgoing`` begins one, its
-    ``incoming`` may be filled from the end of the last round on, ``unload`` follows when all is
-    there and sent.
+    """A bucket on its way, as parcels; ``place`` is its number in the group, ``form`` what hosts
+    compare.
     """
 
     def __init__(
@@ -38,6 +43,50 @@ class Cargo:
         num_exact: int = 0,
     ) -> None:
         self.place = place
+        self.form = [
+            fingerprint.CODE_BY_DTYPE[values.dtype],
+            values.numel(),
+            -1 if codec is None else codec.code,
+        ]
+        ends = _ends(values, len(weights), codec, num_exact)
+        self.parcels = [
+            Parcel(values[start:end], host, weights, codec, num_exact if end == ends[-1] else 0)
+            for start, end in itertools.pairwise([0, *ends])
+        ]
+        self.num_legs = self.parcels[0].num_legs
+        self.is_packable = codec is None and values.dtype is torch.float32
+
+    def drop(self) -> None:
+        """Let go of all memory."""
+        for parcel in self.parcels:
+            parcel.drop()
+
+
+def _ends(values: torch.Tensor, hosts: int, codec: Codec | None, num_exact: int) -> list[int]:
+    """Where parcels end: at multiples of a block, and the last one behind what is exact."""
+    if codec is None:
+        block, block_bytes, num_exact = _BLOCK, _BLOCK * values.dtype.itemsize, 0
+    else:
+        block, block_bytes = codec.block, codec.num_bytes(codec.block)
+    shares = 1 if hosts == 2 else hosts  # each is a message
+    size = max(_MESSAGE_BYTES // block_bytes, 1) * block * shares
+    return [*range(size, values.numel() - num_exact, size), values.numel()]
+
+
+class Parcel:
+    """The part of host ``host`` in a weighted sum. Legs come in their order: ``load`` begins one,
+    its ``incoming`` may be filled from the end of the last round on, ``unload`` follows when all
+    is there and sent.
+    """
+
+    def __init__(
+        self,
+        values: torch.Tensor,
+        host: int,
+        weights: Sequence[float],
+        codec: Codec | None = None,
+        num_exact: int = 0,
+    ) -> None:
         self._host, self._weights, self._codec = host, list(weights), codec
         count = values.numel() - (num_exact if codec is not None else 0)
         self._body, self._tail = values[:count], values[count:]
@@ -55,11 +104,6 @@ class Cargo:
         )
         self._mine = self._parts[host]
         self._make_room(values)
-        self.form = [
-            fingerprint.CODE_BY_DTYPE[values.dtype],
-            values.numel(),
-            -1 if codec is None else codec.code,
-        ]
 
     def _make_room(self, values: torch.Tensor) -> None:
         codec, tail_bytes = self._codec, self._tail.numel() * values.dtype.itemsize
@@ -91,18 +135,23 @@ class Cargo:
     # -- sending
     # ----------------------------------------------------------------------------------------------
 
-    def outgoing(self, leg: int) -> dict[int, list[memoryview]]:
-        """What goes to each other host; it must not change until it is sent."""
-        if leg == 1:
-            return {h: [bytes_of(self._shared_sum())] for h in self._others}
-        if self._codec is not None:
-            self._encode()
-        tail = bytes_of(self._tail)
-        sent = self._sent or self._parts
-        return {h: [bytes_of(sent[h]), tail] for h in self._others}
+    def load(self, leg: int) -> None:
+        """Encode what goes to the other hosts."""
+        if self._codec is None:
+            return
+        if leg == 0:
+            self._encode(self._codec)
+        else:
+            self._codec.encode(self._total, self._sums[self._host], self._sum_residual)
 
-    def _encode(self) -> None:
-        assert self._codec is not None
+    def outgoing(self, leg: int, host: int) -> list[memoryview]:
+        """What goes to ``host``; it must not change until it is sent."""
+        if leg == 1:
+            return [bytes_of(self._mine if self._codec is None else self._sums[self._host])]
+        parts = self._parts if self._codec is None else self._sent
+        return [bytes_of(parts[host]), bytes_of(self._tail)]
+
+    def _encode(self, codec: Codec) -> None:
         done, start = set(), 0
         for part, out in zip(self._parts, self._sent, strict=True):
             if id(out) in done:
@@ -110,15 +159,8 @@ class Cargo:
             done.add(id(out))
             stop = start + part.numel()
             residual = None if self._residual is None else self._residual[start:stop]
-            self._codec.encode(part, out, residual)
+            codec.encode(part, out, residual)
             start = stop
-
-    def _shared_sum(self) -> torch.Tensor:
-        if self._codec is None:
-            return self._mine
-        out = self._sums[self._host]
-        self._codec.encode(self._total, out, self._sum_residual)
-        return out
 
     # -- receiving
     # ----------------------------------------------------------------------------------------------

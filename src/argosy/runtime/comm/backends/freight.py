@@ -1,17 +1,22 @@
 """Large exchanges between the first ranks of hosts, made by a thread while the rank computes.
 
 Every two hosts have a connection for it, apart from the one through which they agree (``mesh.py``).
-What is sent belongs to a *cargo* (``cargo.py``), by its place among those of the group. Each
-message says which, so hosts may send theirs in any order; both directions of all connections are
-used at once.
+What is sent belongs to a *cargo* (``cargo.py``), by its place among those of the group. A message
+is one of its parcels and says which, so hosts may send theirs in any order; both directions of all
+connections are used at once. It is encoded when the connection has taken the one before, and added
+up when it has come.
 
 ::
 
-    place, round, leg, dtype, elements, codec, bytes that follow      int64 each
+    place, round, leg, dtype, elements, codec, parcel, is packed, bytes that follow    int64 each
 
 A message whose cargo this host has not made yet, or whose memory is still in use, stays in its
 connection until it can be taken in. That always comes: a host sends the next round of a cargo only
 when it has finished the last one, for which it needed what this host had sent.
+
+Numbers that travel as they are are packed, without loss (``packing.py``), if the connection was
+slow when it was last full and the rank had to wait for the round before: each host finds that for
+itself.
 
 An error ends the thread and is raised wherever somebody waits.
 """
@@ -26,36 +31,53 @@ import struct
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from argosy.foundation.errors import CollectiveMismatch, CollectiveTimeout, CommError, PeerLost
 from argosy.runtime.comm import fingerprint, forks
 from argosy.runtime.comm.backends import doorway
-from argosy.runtime.comm.backends.cargo import Cargo
+from argosy.runtime.comm.backends.cargo import Cargo, Parcel
 from argosy.runtime.comm.backends.joining import close_all, connect_all
+from argosy.runtime.comm.backends.packing import Pace, Packer
 from argosy.runtime.comm.backends.shm.board import LOOK_S, Board, Seat, lonely_seat
 
-_HEAD = struct.Struct("<7q")
+_HEAD = struct.Struct("<9q")
 _LOW_BYTES = 1 << 17  # of a large message, to wake for: each time costs some 20 us
 _JOIN_S = 10.0
 
 
 class _Trip:
-    """A cargo with what has happened to it in this round. ``is_due`` is set by the rank, before
-    the thread has seen the round, and taken back with ``done`` by the thread, which owns the rest.
+    """A cargo and its round. ``is_due`` is set by the rank, before the thread has seen the round,
+    and taken back with ``done`` by the thread, which owns the rest but ``is_awaited``, the rank's.
     """
 
     def __init__(self, cargo: Cargo, num_others: int) -> None:
         self.cargo = cargo
-        self.num_others = num_others
         self.round = 0  # the one that is under way or was the last
-        self.leg = 0
         self.is_due = False
+        self.is_awaited = False  # the last round was not over when the rank came to wait for it
+        self.num_open = 0  # parcels that are under way
+        self.rides = [
+            _Ride(self, number, parcel, num_others) for number, parcel in enumerate(cargo.parcels)
+        ]
+        self.done = threading.Event()
+
+
+class _Ride:
+    """A parcel with what has happened to it in this round."""
+
+    def __init__(self, trip: _Trip, number: int, parcel: Parcel, num_others: int) -> None:
+        self.trip = trip
+        self.number = number
+        self.parcel = parcel
+        self.num_others = num_others
+        self.leg = 0
         self.is_open = False  # between the launch of a round and its end
+        self.is_loaded = False
         self.num_unsent = 0  # hosts that have not got all of this leg
         # by leg, the hosts whose part is there
-        self.came: list[set[int]] = [set() for _ in range(cargo.num_legs)]
-        self.done = threading.Event()
+        self.came: list[set[int]] = [set() for _ in range(parcel.num_legs)]
 
 
 class _Link:
@@ -64,13 +86,17 @@ class _Link:
     def __init__(self, host: int, sock: socket.socket) -> None:
         self.host = host
         self.sock = sock
-        self.outgoing: deque[tuple[_Trip, list[memoryview]]] = deque()
+        self.outgoing: deque[_Ride] = deque()
+        self.leaving: list[memoryview] = []  # what is left of the message at its front
+        self.packed_out, self.packed_in = Packer(), Packer()
         self.head = bytearray()
-        self.trip: _Trip | None = None  # whose message comes
+        self.ride: _Ride | None = None  # whose message comes
         self.leg = 0
+        self.packed_bytes = 0  # of the message that comes, 0 if it comes as it is
         self.room = memoryview(b"")
         self.is_held = False  # the message at its front cannot be taken in yet
         self.is_gone = False
+        self.pace = Pace()
 
     @property
     def can_go_on(self) -> bool:
@@ -79,7 +105,16 @@ class _Link:
 
     @property
     def is_idle(self) -> bool:
-        return self.trip is None and not self.head
+        return self.ride is None and not self.head
+
+    def push(self) -> bool:
+        """Send as much of the message at the front as the kernel takes; whether that was all."""
+        began_s, before = time.monotonic(), sum(map(len, self.leaving))
+        is_sent = doorway.push(self.sock, self.leaving)
+        num_bytes = before - sum(map(len, self.leaving))
+        is_last = is_sent and len(self.outgoing) == 1
+        self.pace.note(began_s, time.monotonic(), num_bytes, not is_sent, is_last)
+        return is_sent
 
 
 class Freight:
@@ -150,6 +185,15 @@ class Freight:
             self._thread.start()
         self._ring()
 
+    def expect(self, places: Sequence[int]) -> None:
+        """Say which rounds are about to be waited for. If some are not over, the next ones of all
+        should be faster: they are packed where that helps.
+        """
+        trips = [self._trips[place] for place in places]
+        is_awaited = not all(trip.done.is_set() for trip in trips)
+        for trip in trips:
+            trip.is_awaited = is_awaited
+
     def wait(self, place: int, activity: str) -> None:
         """Return when the round is over; ``activity`` is what errors call the wait."""
         trip = self._trips[place]
@@ -189,8 +233,12 @@ class Freight:
                 while self._started:
                     self._launch(self._started.popleft())
                 for link in self._links.values():
-                    self._push(link)
-                    self._take_in(link)
+                    events = ready.get(link.sock.fileno(), 0)
+                    # a message is encoded before there is room for it
+                    if events & select.POLLOUT or not link.leaving:
+                        self._push(link)
+                    if events & ~select.POLLOUT or link.can_go_on:
+                        self._take_in(link)
         except CommError as error:
             self._fail(error)
         except Exception as error:
@@ -212,77 +260,97 @@ class Freight:
 
     def _launch(self, trip: _Trip) -> None:
         trip.round += 1
-        trip.leg, trip.is_open = 0, True
-        self._load(trip)
+        trip.num_open = len(trip.rides)
+        for ride in trip.rides:
+            ride.leg, ride.is_open = 0, True
+            self._queue(ride)
 
-    def _load(self, trip: _Trip) -> None:
-        """Put a leg of a cargo on its way."""
-        cargo = trip.cargo
-        trip.num_unsent = trip.num_others
-        for host, views in cargo.outgoing(trip.leg).items():
-            link = self._links[host]
+    def _queue(self, ride: _Ride) -> None:
+        """Have a leg of a parcel sent."""
+        ride.num_unsent, ride.is_loaded = ride.num_others, False
+        for link in self._links.values():
             if link.is_gone:
                 raise self._lost(link)
-            size = sum(view.nbytes for view in views)
-            head = _HEAD.pack(cargo.place, trip.round, trip.leg, *cargo.form, size)
-            link.outgoing.append((trip, [memoryview(head), *views]))
-            self._push(link)
-        self._proceed(trip)
+            link.outgoing.append(ride)
 
     def _push(self, link: _Link) -> None:
-        while link.outgoing:
-            trip, views = link.outgoing[0]
-            try:
-                is_sent = doorway.push(link.sock, views)
-            except OSError:
-                raise self._lost(link) from None
-            self._moved_s = time.monotonic()
-            if not is_sent:
-                return
-            link.outgoing.popleft()
-            trip.num_unsent -= 1
-            self._proceed(trip)
-
-    def _proceed(self, trip: _Trip) -> None:
-        """If a leg is complete, add up and go on with the next."""
-        if not trip.is_open or trip.num_unsent or len(trip.came[trip.leg]) < trip.num_others:
+        """Go on with the message at the front. One at a time, so that what comes has its turn."""
+        if not link.outgoing:
             return
-        trip.cargo.unload(trip.leg)
-        trip.came[trip.leg].clear()
+        ride = link.outgoing[0]
+        if not link.leaving:
+            link.leaving = self._message(link, ride)
+        try:
+            is_sent = link.push()
+        except OSError:
+            raise self._lost(link) from None
+        self._moved_s = time.monotonic()
+        if is_sent:
+            link.outgoing.popleft()
+            ride.num_unsent -= 1
+            self._proceed(ride)
+
+    def _message(self, link: _Link, ride: _Ride) -> list[memoryview]:
+        cargo = ride.trip.cargo
+        if not ride.is_loaded:
+            ride.parcel.load(ride.leg)
+            ride.is_loaded = True
+        views = ride.parcel.outgoing(ride.leg, link.host)
+        is_packed = False
+        if cargo.is_packable and link.pace.is_slow and ride.trip.is_awaited:
+            packed = link.packed_out.pack(views[0])
+            is_packed = packed is not None
+            views = views if packed is None else [packed]
+        size = sum(map(len, views))
+        head = _HEAD.pack(
+            cargo.place, ride.trip.round, ride.leg, *cargo.form, ride.number, is_packed, size
+        )
+        return [memoryview(head), *views]
+
+    def _proceed(self, ride: _Ride) -> None:
+        """If a leg is complete, add up and go on with the next."""
+        if not ride.is_open or ride.num_unsent or len(ride.came[ride.leg]) < ride.num_others:
+            return
+        ride.parcel.unload(ride.leg)
+        ride.came[ride.leg].clear()
         for link in self._links.values():
             link.is_held = False
-        if trip.leg + 1 < trip.cargo.num_legs:
-            trip.leg += 1
-            self._load(trip)
-        else:
-            trip.is_open = trip.is_due = False
+        trip = ride.trip
+        if ride.leg + 1 < trip.cargo.num_legs:
+            ride.leg += 1
+            self._queue(ride)
+            return
+        ride.is_open = False
+        trip.num_open -= 1
+        if not trip.num_open:
+            trip.is_due = False
             trip.done.set()
 
     def _take_in(self, link: _Link) -> None:
-        """Read what has come, as long as there is room for it."""
-        while not link.is_gone:
-            if link.trip is None and not self._begin_message(link):
-                return
-            assert link.trip is not None
+        """Read what has come of a message, if there is room for it."""
+        if link.is_gone or (link.ride is None and not self._begin_message(link)):
+            return
+        ride, leg = link.ride, link.leg
+        assert ride is not None
+        if link.room.nbytes:
+            link.room = link.room[self._read(link, link.room) :]
+            self._sleep_until_some(link)
             if link.room.nbytes:
-                count = self._read(link, link.room)
-                if not count:
-                    return
-                link.room = link.room[count:]
-                self._sleep_until_some(link)
-                if link.room.nbytes:
-                    return  # less than there was room for: nothing is left
-            trip, leg = link.trip, link.leg
-            link.trip, link.room = None, memoryview(b"")
-            trip.came[leg].add(link.host)
-            self._proceed(trip)
+                return
+        if link.packed_bytes:
+            values = ride.parcel.incoming(leg, link.host)
+            if not link.packed_in.unpack(link.packed_bytes, values):
+                raise self._unreadable(link)
+        link.ride = None
+        ride.came[leg].add(link.host)
+        self._proceed(ride)
 
     def _sleep_until_some(self, link: _Link) -> None:
         """Wake for a good part of the message, not for each packet. A kernel whose buffer is not
         much larger would shrink the window to that part.
         """
         held = link.sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
-        low = min(link.room.nbytes, held // 8, _LOW_BYTES) or 1
+        low = min(link.room.nbytes or _HEAD.size, held // 8, _LOW_BYTES)
         link.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low)
 
     def _begin_message(self, link: _Link) -> bool:
@@ -293,18 +361,27 @@ class Freight:
             link.head += rest[:count]
             if len(link.head) < _HEAD.size:
                 return False
-        place, number, leg, *form, size = _HEAD.unpack(link.head)
+        place, number, leg, *form, parcel, is_packed, size = _HEAD.unpack(link.head)
         with self._lock:
             trip = self._trips.get(place)
-        # a host that is ahead of this one: its message waits
-        if trip is None or leg not in range(trip.cargo.num_legs) or link.host in trip.came[leg]:
+        if trip is None:  # the other host is ahead of this one: its message waits
             link.is_held = True
             return False
-        room = trip.cargo.incoming(leg, link.host)
-        if form != trip.cargo.form or size != room.nbytes:
+        if form != trip.cargo.form:
             raise self._mismatch(link, place, number, form)
+        if parcel not in range(len(trip.rides)) or leg not in range(trip.cargo.num_legs):
+            raise self._unreadable(link)
+        ride = trip.rides[parcel]
+        if link.host in ride.came[leg]:  # the same
+            link.is_held = True
+            return False
+        room = ride.parcel.incoming(leg, link.host)
+        # what is packed is shorter
+        if not (0 < size < room.nbytes if is_packed else size == room.nbytes):
+            raise self._unreadable(link)
         link.head.clear()
-        link.trip, link.leg, link.room = trip, leg, room
+        link.ride, link.leg, link.packed_bytes = ride, leg, size if is_packed else 0
+        link.room = link.packed_in.room(size) if is_packed else room
         return True
 
     def _read(self, link: _Link, view: memoryview) -> int:
@@ -326,6 +403,10 @@ class Freight:
     def _lost(self, link: _Link) -> PeerLost:
         rank = self._seat.ranks[link.host]
         return PeerLost(f"{self._seat.board.who(rank)} exited or left the group")
+
+    def _unreadable(self, link: _Link) -> CommError:
+        rank = self._seat.ranks[link.host]
+        return CommError(f"{self._seat.board.who(rank)} sent a message that cannot be read")
 
     def _mismatch(
         self, link: _Link, place: int, number: int, form: list[int]

@@ -5,8 +5,8 @@ host again, so only one tensor per host travels over the network. What cannot be
 (``all_to_all``, ``scatter``, ...) goes through a gloo group of all ranks. Sums are in rank order
 inside a host; between hosts gloo decides, so results of different kinds agree up to rounding.
 
-Gradients in buckets go between the first ranks by a thread (``freight.py``), from the moment at
-which the host's mean is there: the rank computes on.
+Gradients in buckets go between the first ranks by a thread (``freight.py``), parcel by parcel, from
+the moment at which the host's mean is there: the rank computes on.
 
 Before any of it, the ranks of a host compare in shared memory what they are about to call, and the
 first ranks of the hosts among themselves (``mesh.py``): different collectives are an error with all
@@ -422,6 +422,8 @@ class HierarchicalBackend(Backend):
         for bucket in buckets:
             bucket.finish_here()
         self._confirm()
+        if self._freight is not None:
+            self._freight.expect([bucket.place for bucket in buckets])
         for bucket in buckets:
             if self._freight is not None:
                 self._freight.wait(bucket.place, self._activity)

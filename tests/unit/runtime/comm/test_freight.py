@@ -1,0 +1,210 @@
+"""Hosts that exchange buckets by their threads: several in one process, joined by real
+connections; one that does what no host should.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import socket
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from argosy.foundation.errors import CollectiveMismatch, CommError, PeerLost
+from argosy.runtime.comm.backends.cargo import Cargo
+from argosy.runtime.comm.backends.freight import Freight
+from argosy.runtime.comm.backends.joining import close_all, connect_all
+from argosy.runtime.comm.backends.shm.board import lonely_seat
+from argosy.runtime.parallel.compression import HalfCodec
+from support.join import open_store
+
+_names = (f"freight-{i}" for i in itertools.count())
+COUNT = 700_000  # of elements: several parcels, the last one short
+
+
+def made(count: int, make: Callable[[int, Any], Any], rendezvous: dict[str, Any]) -> list[Any]:
+    """What ``make(host, store)`` gives on each of ``count`` hosts, all at once."""
+
+    def one(host: int) -> Any:
+        with open_store(rendezvous) as store:
+            return make(host, store)
+
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(one, range(count)))
+
+
+@contextlib.contextmanager
+def freights(hosts: int, rendezvous: dict[str, Any]) -> Iterator[list[Freight]]:
+    name = next(_names)
+    found = made(
+        hosts, lambda host, store: Freight(name, host, hosts, store, 20.0, "127.0.0.1"), rendezvous
+    )
+    try:
+        yield found
+    finally:
+        for freight in found:
+            freight.close()
+
+
+def numbers(host: int, step: int, count: int = COUNT) -> torch.Tensor:
+    return torch.from_numpy(np.random.RandomState(10 * step + host).normal(size=count)).float()
+
+
+def weighted_sum(parts: Sequence[torch.Tensor], weights: Sequence[float]) -> torch.Tensor:
+    total = parts[0] * weights[0]
+    for part, weight in zip(parts[1:], weights[1:], strict=True):
+        total = total + part * weight
+    return total
+
+
+def let_pack(freight: Freight) -> list[int]:
+    """Have a host take its connections for slow; returns a list that gets the packed sizes."""
+    sizes: list[int] = []
+    for link in freight._links.values():
+        link.pace.note = lambda *args: None  # type: ignore[method-assign]
+        link.pace.is_slow = True
+        pack = link.packed_out.pack
+
+        def counted(view: memoryview, pack: Any = pack) -> Any:
+            found = pack(view)
+            sizes.append(view.nbytes if found is None else found.nbytes)
+            return found
+
+        link.packed_out.pack = counted  # type: ignore[method-assign]
+    return sizes
+
+
+@pytest.mark.parametrize("packers", [(), (0,), (0, 1, 2)], ids=["none", "one", "all"])
+@pytest.mark.parametrize("weights", [[0.25, 0.75], [0.5, 0.125, 0.375]], ids=["two", "three"])
+def test_the_sum_is_the_same_whoever_packs(rendezvous, weights, packers):
+    """The first round was not waited for, two others were."""
+    hosts = len(weights)
+    values = [torch.empty(COUNT) for _ in weights]
+    with freights(hosts, rendezvous) as ends:
+        sizes = [let_pack(ends[h]) for h in packers if h < hosts]
+        for h, freight in enumerate(ends):
+            freight.add(Cargo(0, values[h], h, weights))
+        for step in range(3):
+            for h, freight in enumerate(ends):
+                values[h].copy_(numbers(h, step))
+                freight.start(0)
+            for freight in ends:
+                freight.wait(0, "the test")
+                freight._trips[0].is_awaited = True
+            expected = weighted_sum([numbers(h, step) for h in range(hosts)], weights)
+            for value in values:
+                assert torch.equal(value, expected)
+        sent = 2 * 4 * COUNT * 2 * (hosts - 1) // hosts  # in two rounds
+        assert all(0.8 * sent < sum(found) < 0.9 * sent for found in sizes)
+
+
+def test_who_had_to_wait_packs_the_next_time(rendezvous):
+    values = [torch.zeros(10), torch.zeros(10)]
+    with freights(2, rendezvous) as (first, second):
+        for h, freight in enumerate((first, second)):
+            freight.add(Cargo(0, values[h], h, [0.5, 0.5]))
+        first.start(0)
+        first.expect([0])
+        second.start(0)
+        first.wait(0, "the test")
+        second.wait(0, "the test")
+        second.expect([0])
+        assert first._trips[0].is_awaited
+        assert not second._trips[0].is_awaited
+
+
+# -- a host that does what none should
+# --------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def beside_a_stranger(rendezvous: dict[str, Any]) -> Iterator[tuple[Freight, socket.socket]]:
+    """Host 0, and the other end of its connection."""
+    name = next(_names)
+
+    def make(host: int, store: Any) -> Any:
+        if host == 0:
+            return Freight(name, 0, 2, store, 20.0, "127.0.0.1")
+        board, seat = lonely_seat(1, 2)
+        try:
+            return connect_all("test", f"argosy/freight/{name}", 1, store, 20.0, "127.0.0.1", seat)
+        finally:
+            board.close()
+
+    freight, socks = made(2, make, rendezvous)
+    try:
+        yield freight, socks[0]
+    finally:
+        freight.close()
+        close_all(list(socks.values()))
+
+
+def message(
+    body: bytes, cargo: Cargo, *, leg: int = 0, parcel: int = 0, packed: int = 0, size: int = -1
+) -> bytes:
+    size = len(body) if size < 0 else size
+    return struct.pack("<9q", 0, 1, leg, *cargo.form, parcel, packed, size) + body
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_host_that_dies_within_a_message(rendezvous, is_packed):
+    with beside_a_stranger(rendezvous) as (freight, sock):
+        cargo = Cargo(0, torch.zeros(100_000), 0, [0.5, 0.5])
+        freight.add(cargo)
+        freight.start(0)
+        size = 300_000 if is_packed else 400_000
+        sock.sendall(message(b"\1" * 150_000, cargo, packed=is_packed, size=size))
+        sock.close()
+        with pytest.raises(PeerLost, match=r"rank 1 .*exited or left the group"):
+            freight.wait(0, "the test")
+
+
+BAD = {
+    "too long": {"size": 400_001},
+    "too short": {"size": 399_999},
+    "negative": {"size": -5},
+    "a packed one that is longer": {"packed": 1, "size": 400_000},
+    "an empty packed one": {"packed": 1, "size": 0},
+    "a parcel that is not there": {"parcel": 1, "size": 400_000},
+    "a parcel before the first": {"parcel": -1, "size": 400_000},
+    "a leg that is not there": {"leg": 1, "size": 400_000},
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_head_that_cannot_be(rendezvous, what):
+    with beside_a_stranger(rendezvous) as (freight, sock):
+        cargo = Cargo(0, torch.zeros(100_000), 0, [0.5, 0.5])
+        freight.add(cargo)
+        freight.start(0)
+        fields = {"leg": 0, "parcel": 0, "packed": 0, **BAD[what]}
+        head = (0, 1, fields["leg"], *cargo.form, *map(fields.get, ("parcel", "packed", "size")))
+        sock.sendall(struct.pack("<9q", *head))
+        with pytest.raises(CommError, match=r"rank 1 .*sent a message that cannot be read"):
+            freight.wait(0, "the test")
+
+
+def test_packed_bytes_that_are_none(rendezvous):
+    with beside_a_stranger(rendezvous) as (freight, sock):
+        cargo = Cargo(0, torch.zeros(100_000), 0, [0.5, 0.5])
+        freight.add(cargo)
+        freight.start(0)
+        sock.sendall(message(b"\7" * 1000, cargo, packed=1))
+        with pytest.raises(CommError, match=r"rank 1 .*sent a message that cannot be read"):
+            freight.wait(0, "the test")
+
+
+def test_another_form(rendezvous):
+    with beside_a_stranger(rendezvous) as (freight, sock):
+        freight.add(Cargo(0, torch.zeros(1000), 0, [0.5, 0.5]))
+        other = Cargo(0, torch.zeros(1000), 1, [0.5, 0.5], HalfCodec(torch.float16))
+        freight.start(0)
+        sock.sendall(message(b"\0" * 2000, other))
+        with pytest.raises(CollectiveMismatch, match=r"float32\[1000\] as they are .* in form 16"):
+            freight.wait(0, "the test")

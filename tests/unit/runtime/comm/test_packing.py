@@ -1,0 +1,149 @@
+"""Packed float32: the compiled loops against NumPy, written from the layout; who packs when."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from argosy.runtime.comm.backends import packing_kernels as kernels
+from argosy.runtime.comm.backends.packing import Pace, Packer
+
+
+def packed_bits(words: np.ndarray) -> bytes:
+    """What ``pack`` should make of ``words``, block by block."""
+    return b"".join(_packed_block(words[at : at + 256]) for at in range(0, len(words), 256))
+
+
+def _packed_block(words: np.ndarray) -> bytes:
+    if not words.any():
+        return bytes([0])
+    exponents = (words >> 23 & 0xFF).astype(np.uint8)
+    base = exponents.max()
+    high = (words >> 16 & 0x7F | words >> 24 & 0x80).astype(np.uint8)
+    fractions = [words.astype(np.uint8), (words >> 8).astype(np.uint8), high]
+    forms = {8: exponents.tobytes()}
+    if len(words) == 256:
+        for width, apart in ((3, 32), (4, 128)):
+            codes = np.minimum(base - exponents, 2**width - 1)
+            # the strips as one number for each place in them, least significant byte first
+            shifts = np.arange(len(codes) // apart)[:, None] * width
+            joined = (codes.reshape(-1, apart).astype(np.uint64) << shifts.astype(np.uint64)).sum(0)
+            strips = [(joined >> 8 * k).astype(np.uint8) for k in range(256 * width // 8 // apart)]
+            escapes = exponents[codes == 2**width - 1]
+            forms[width] = np.concatenate([*strips, escapes]).tobytes()
+    form = min(forms, key=lambda width: (len(forms[width]), (8, 3, 4).index(width)))
+    body = np.concatenate(fractions).tobytes()
+    return bytes([form, base]) + body + forms[form]
+
+
+def packed(words: np.ndarray) -> np.ndarray:
+    out = np.full(kernels.most_bytes(len(words)), 0xAA, np.uint8)
+    return out[: kernels.pack(words, out)]
+
+
+def samples() -> dict[str, np.ndarray]:
+    draw = np.random.RandomState(0)
+    normal = draw.normal(size=3000).astype(np.float32)
+    some = normal.copy()
+    some[[3, 400, 401, 900]] = [np.nan, np.inf, -np.inf, -0.0]
+    some.view(np.uint32)[5] = 0xFF812345  # a nan with something in it
+    some[1024:1300] = 0.0
+    some[1500:1600] *= np.float32(1e-42)  # below the normal numbers
+    return {
+        "normal": normal,
+        "wide": normal * np.float32(2.0) ** draw.randint(-11, 1, 3000).astype(np.float32),
+        "edges": some,
+        "zeros": np.zeros(700, np.float32),
+        "negative zeros": -np.zeros(700, np.float32),
+        "bits": draw.randint(0, 2**32, 3000, dtype=np.uint32).view(np.float32),
+        "one": normal[:1],
+        "none": normal[:0],
+        "a block": normal[:256],
+    }
+
+
+@pytest.mark.parametrize("name", samples())
+def test_bytes_are_those_of_the_layout_and_come_back(name):
+    words = samples()[name].view(np.uint32)
+    found = packed(words)
+    assert found.tobytes() == packed_bits(words)
+    back = np.full(len(words), 0x55555555, np.uint32)
+    assert kernels.unpack(found, back) == len(found)
+    np.testing.assert_array_equal(back, words)
+
+
+def test_what_it_saves():
+    sizes = {
+        name: len(packed(v.view(np.uint32))) / max(v.nbytes, 1) for name, v in samples().items()
+    }
+    assert sizes["normal"] < 0.87
+    assert 0.87 < sizes["wide"] < 0.92  # four bits instead of three
+    assert sizes["zeros"] < 0.002
+    assert 1 < sizes["bits"] < 1.003
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2, 100, 866, 870])
+def test_a_torn_message_is_refused(cut):
+    found = packed(samples()["normal"][:256].view(np.uint32))
+    assert len(found) > 866  # 2 + 3 * 256 + 96, and some escapes
+    assert kernels.unpack(found[:cut], np.empty(256, np.uint32)) == -1
+
+
+@pytest.mark.parametrize("form", [1, 2, 5, 255])
+def test_forms_that_do_not_exist(form):
+    found = packed(samples()["normal"][:256].view(np.uint32))
+    found[0] = form
+    assert kernels.unpack(found, np.empty(256, np.uint32)) == -1
+
+
+def test_a_packer_is_used_again():
+    values = samples()["normal"]
+    sender, receiver = Packer(), Packer()
+    for part in (values, values[:2000], -values):
+        message = sender.pack(memoryview(part).cast("B"))
+        assert message is not None
+        assert message.nbytes < part.nbytes
+        receiver.room(message.nbytes)[:] = message
+        back = np.empty_like(part)
+        assert receiver.unpack(message.nbytes, memoryview(back).cast("B"))
+        np.testing.assert_array_equal(back, part)
+        assert not receiver.unpack(message.nbytes - 1, memoryview(back).cast("B"))
+
+
+def test_what_cannot_shrink_travels_as_it_is():
+    assert Packer().pack(memoryview(samples()["bits"]).cast("B")) is None
+
+
+def note(pace: Pace, began_s: float, num_bytes: int, *, is_full: bool) -> None:
+    pace.note(began_s, began_s + 0.001, num_bytes, is_full=is_full, is_last=not is_full)
+
+
+@pytest.mark.parametrize(("seconds", "is_slow"), [(0.1, True), (0.01, False)])
+def test_a_connection_is_slow_by_what_it_takes_while_it_is_full(seconds, is_slow):
+    pace = Pace()
+    note(pace, 0.0, 4 << 20, is_full=True)  # its buffers: they say nothing
+    note(pace, seconds / 2, 2 << 20, is_full=True)
+    assert not pace.is_slow
+    note(pace, seconds, 2 << 20, is_full=False)
+    assert pace.is_slow == is_slow
+    # a message that it takes at once does not count, nor do a few bytes
+    note(pace, 50.0, 1 << 30, is_full=False)
+    note(pace, 60.0, 0, is_full=True)
+    note(pace, 70.0, 1000, is_full=False)
+    assert pace.is_slow == is_slow
+
+
+def test_a_connection_that_waits_for_its_host_is_not_slow():
+    pace = Pace()
+    note(pace, 0.0, 1 << 20, is_full=True)
+    pace.note(0.002, 0.003, 1 << 20, is_full=False, is_last=False)
+    note(pace, 5.0, 1 << 20, is_full=False)  # the next message took its time
+    assert not pace.is_slow
+
+
+def test_a_connection_becomes_fast_again():
+    pace = Pace()
+    for start, seconds in ((0.0, 1.0), (5.0, 0.002)):
+        note(pace, start, 0, is_full=True)
+        note(pace, start + seconds, 2 << 20, is_full=False)
+        assert pace.is_slow == (start == 0)
