@@ -29,8 +29,10 @@ def run(script: str, arguments: list[str], rate: str | None = None) -> Any:
              script, *arguments, "--address", ADDRESSES[0], "--cable", cable_of(host)]
             for number, host in enumerate(hosts)
         ]  # fmt: skip
-        folders = [str(HERE), str(HERE.parent / "examples"), os.environ.get("PYTHONPATH", "")]
-        os.environ["PYTHONPATH"] = os.pathsep.join(folders)
+        # the script runs in another folder
+        given = [os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(":") if p]
+        folders = [str(HERE), str(HERE.parent / "examples"), *given]
+        os.environ["PYTHONPATH"] = ":".join(folders)
         with launchers_on(hosts, Path(place), lines) as launchers:
             outputs = [launcher.communicate()[0] for launcher in launchers]
         found = Path(place) / RESULT
