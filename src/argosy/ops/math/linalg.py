@@ -48,7 +48,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 @op("linear_relu", precision={"linear_v2": Precision.WHITE})
 def linear_relu(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``linear`` and its positive part in the same memory: what runs in place of the two."""
-    return positive_part(linear.fn(x, weight, bias))
+    out = linear.fn(x, weight, bias)
+    return torch.relu(out) if out._is_view() else out.relu_()  # positive_part, without its frame
 
 
 def positive_part(out: Tensor) -> Tensor:

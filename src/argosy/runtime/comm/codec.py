@@ -18,6 +18,7 @@ class Codec(abc.ABC):
     code: int
     block: int = 16
     keeps_residual: bool = False  # what was lost in encoding is added to the next values
+    wire: torch.dtype | None = None  # where what it encodes are numbers of a dtype
 
     @abc.abstractmethod
     def num_bytes(self, count: int) -> int:

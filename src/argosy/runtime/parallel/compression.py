@@ -68,8 +68,10 @@ def plain_bucket(
 class HalfCodec(Codec):
     """Values in 16 bits; their sums are made in the dtype of the values."""
 
+    wire: torch.dtype
+
     def __init__(self, wire: torch.dtype) -> None:
-        self._wire = wire
+        self.wire = wire
         self.code = 16 if wire is torch.float16 else 17
 
     def num_bytes(self, count: int) -> int:
@@ -78,14 +80,14 @@ class HalfCodec(Codec):
     def encode(
         self, values: torch.Tensor, out: torch.Tensor, residual: torch.Tensor | None
     ) -> None:
-        out.view(self._wire).copy_(values)
+        out.view(self.wire).copy_(values)
 
     def add_up(
         self, parts: Sequence[torch.Tensor], weights: Sequence[float], out: torch.Tensor
     ) -> None:
         from argosy.runtime.parallel import compression_kernels as kernels  # loads numba
 
-        total, is_bfloat = out.numpy(), self._wire is torch.bfloat16
+        total, is_bfloat = out.numpy(), self.wire is torch.bfloat16
         halves = [part.numpy().view(np.uint16) for part in parts]
         done = min(len(halves), 2)
         if done == 2:
@@ -103,22 +105,22 @@ class CastBucket(Bucket):
 
     def __init__(self, tensor: torch.Tensor, wire: Bucket) -> None:
         self.tensor = tensor
-        self._wire = wire
+        self.wire = wire
 
     def publish(self) -> None:
-        self._wire.tensor.copy_(self.tensor)
-        self._wire.publish()
+        self.wire.tensor.copy_(self.tensor)
+        self.wire.publish()
 
     def progress(self) -> bool:
-        return self._wire.progress()
+        return self.wire.progress()
 
     def finish(self) -> None:
-        self._wire.finish()
-        self.tensor.copy_(self._wire.tensor)
+        self.wire.finish()
+        self.tensor.copy_(self.wire.tensor)
 
     def close(self) -> None:
         self.tensor = torch.empty(0)
-        self._wire.close()
+        self.wire.close()
 
 
 class ScatteredBucket(Bucket):

@@ -71,8 +71,8 @@ def let_pack(freight: Freight) -> list[int]:
         link.pace.is_slow = True
         pack = link.packed_out.pack
 
-        def counted(view: memoryview, pack: Any = pack) -> Any:
-            found = pack(view)
+        def counted(view: memoryview, dtype: torch.dtype, pack: Any = pack) -> Any:
+            found = pack(view, dtype)
             sizes.append(view.nbytes if found is None else found.nbytes)
             return found
 
@@ -102,6 +102,33 @@ def test_the_sum_is_the_same_whoever_packs(rendezvous, weights, packers):
                 assert torch.equal(value, expected)
         sent = 2 * 4 * COUNT * 2 * (hosts - 1) // hosts  # in two rounds
         assert all(0.8 * sent < sum(found) < 0.9 * sent for found in sizes)
+
+
+@pytest.mark.parametrize(("wire", "share"), [(torch.float16, 0.9), (torch.bfloat16, 0.72)])
+@pytest.mark.parametrize("weights", [[0.25, 0.75], [0.5, 0.125, 0.375]], ids=["two", "three"])
+def test_sums_of_halves_are_the_same_whoever_packs(rendezvous, weights, wire, share):
+    """Host 0 packs; the last numbers travel as they are."""
+    hosts, num_exact = len(weights), 5
+    values = [torch.empty(COUNT) for _ in weights]
+    seen = []
+    for packs in (False, True):
+        with freights(hosts, rendezvous) as ends:
+            sizes = let_pack(ends[0]) if packs else []
+            for h, freight in enumerate(ends):
+                freight.add(Cargo(0, values[h], h, weights, HalfCodec(wire), num_exact))
+                freight._trips[0].is_awaited = True
+            for h, freight in enumerate(ends):
+                values[h].copy_(numbers(h, 0))
+                freight.start(0)
+            for freight in ends:
+                freight.wait(0, "the test")
+        assert all(torch.equal(value, values[0]) for value in values)
+        seen.append(values[0].clone())
+        exact = [numbers(h, 0)[-num_exact:] for h in range(hosts)]
+        assert torch.equal(values[0][-num_exact:], weighted_sum(exact, weights))
+    assert torch.equal(*seen)
+    sent = 2 * COUNT * 2 * (hosts - 1) // hosts
+    assert (share - 0.1) * sent < sum(sizes) < share * sent
 
 
 def test_who_had_to_wait_packs_the_next_time(rendezvous):

@@ -1,10 +1,12 @@
-"""Packed float32: the compiled loops against NumPy, written from the layout; who packs when."""
+"""Packed floats: the compiled loops against NumPy, written from the layout; who packs when."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
+from argosy.runtime.comm.backends import halves_kernels as halves
 from argosy.runtime.comm.backends import packing_kernels as kernels
 from argosy.runtime.comm.backends.packing import Pace, Packer
 
@@ -100,18 +102,89 @@ def test_a_packer_is_used_again():
     values = samples()["normal"]
     sender, receiver = Packer(), Packer()
     for part in (values, values[:2000], -values):
-        message = sender.pack(memoryview(part).cast("B"))
+        message = sender.pack(memoryview(part).cast("B"), torch.float32)
         assert message is not None
         assert message.nbytes < part.nbytes
         receiver.room(message.nbytes)[:] = message
         back = np.empty_like(part)
-        assert receiver.unpack(message.nbytes, memoryview(back).cast("B"))
+        assert receiver.unpack(message.nbytes, memoryview(back).cast("B"), torch.float32, 0)
         np.testing.assert_array_equal(back, part)
-        assert not receiver.unpack(message.nbytes - 1, memoryview(back).cast("B"))
+        assert not receiver.unpack(message.nbytes - 1, memoryview(back).cast("B"), torch.float32, 0)
 
 
 def test_what_cannot_shrink_travels_as_it_is():
-    assert Packer().pack(memoryview(samples()["bits"]).cast("B")) is None
+    bits = memoryview(samples()["bits"]).cast("B")
+    assert Packer().pack(bits, torch.float32) is None
+    assert Packer().pack(bits, torch.float16) is None
+
+
+def test_what_is_exact_lies_behind_what_is_packed():
+    sender, receiver = Packer(), Packer()
+    values = samples()["normal"].astype(np.float16)
+    message = sender.pack(memoryview(values).cast("B"), torch.float16)
+    assert message is not None
+    whole = bytes(message) + b"exact"
+    receiver.room(len(whole))[:] = whole
+    back = memoryview(bytearray(values.nbytes + 5))
+    assert receiver.unpack(len(whole), back, torch.float16, 5)
+    assert bytes(back) == values.tobytes() + b"exact"
+
+
+def packed_halves_bits(words: np.ndarray, is_bfloat: bool) -> bytes:
+    """What ``halves_kernels.pack`` should make of ``words``, block by block."""
+    blocks = [words[at : at + 256] for at in range(0, len(words), 256)]
+    return b"".join(_packed_block_of_halves(block, is_bfloat) for block in blocks)
+
+
+def _packed_block_of_halves(words: np.ndarray, is_bfloat: bool) -> bytes:
+    if not words.any():
+        return bytes([0])
+    shift, mask = (7, 0xFF) if is_bfloat else (10, 0x1F)
+    exponents = (words >> shift & mask).astype(np.uint8)
+    base = exponents.max()
+    whole = words.astype(np.uint8).tobytes() + (words >> 8).astype(np.uint8).tobytes()
+    if len(words) < 256:
+        return bytes([8, base]) + whole
+    codes = np.minimum(base - exponents, 7)
+    if is_bfloat:
+        fractions = [(words & 0x7F | words >> 8 & 0x80).astype(np.uint8)]
+    else:
+        fractions = [words.astype(np.uint8), *_strips(words >> 8 & 3 | words >> 13 & 4)]
+    narrow = np.concatenate([*fractions, *_strips(codes), exponents[codes == 7]]).tobytes()
+    return bytes([8, base]) + whole if len(narrow) >= 512 else bytes([3, base]) + narrow
+
+
+def _strips(codes: np.ndarray) -> list[np.ndarray]:
+    """Three bits of each of 256 codes, 32 apart, as 24 bits in three bytes."""
+    shifts = (np.arange(8)[:, None] * 3).astype(np.uint64)
+    joined = (codes.reshape(8, 32).astype(np.uint64) << shifts).sum(0)
+    return [(joined >> np.uint64(8 * k)).astype(np.uint8) for k in range(3)]
+
+
+def samples_of_halves(is_bfloat: bool) -> dict[str, np.ndarray]:
+    with np.errstate(over="ignore"):
+        found = {
+            name: (v.view(np.uint32) >> 16).astype(np.uint16)
+            if is_bfloat
+            else v.astype(np.float16).view(np.uint16)
+            for name, v in samples().items()
+        }
+    bits = np.random.RandomState(1).randint(0, 2**16, 3000).astype(np.uint16)
+    return {**found, "bits": bits}
+
+
+@pytest.mark.parametrize("is_bfloat", [False, True])
+@pytest.mark.parametrize("name", samples())
+def test_bytes_of_halves_are_those_of_the_layout_and_come_back(name, is_bfloat):
+    words = samples_of_halves(is_bfloat)[name]
+    out = np.full(halves.most_bytes(len(words)), 0xAA, np.uint8)
+    found = out[: halves.pack(words, is_bfloat, out)]
+    assert found.tobytes() == packed_halves_bits(words, is_bfloat)
+    back = np.full(len(words), 0x5555, np.uint16)
+    assert halves.unpack(found, is_bfloat, back) == len(found)
+    np.testing.assert_array_equal(back, words)
+    if name == "normal":
+        assert len(found) < (0.73 if is_bfloat else 0.91) * words.nbytes
 
 
 def note(pace: Pace, began_s: float, num_bytes: int, *, is_full: bool) -> None:

@@ -10,7 +10,7 @@ ROWS = 64  # samples in a step of a rank, for whoever has to guess: a plan is ma
 _WORK_PER_PARAMETER = 6  # multiplications and additions for a sample, forward and backward
 _VALUE_BYTES = 4
 _SLOW_BYTES_PER_S = 250e6  # a link that is slower carries gradients packed, without loss
-_PACKED = 0.86
+_PACKED, _PACKED_HALVES = 0.86, 0.89  # of their bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ def choose_form(bytes_per_s: float, compute_s: float, gradient_bytes: int) -> Ch
     # in the order of what they change: the switch, and the share of the bytes that it sends
     forms = (
         ("", _PACKED if is_packed else 1.0),
-        ("fp16_allreduce", 0.5),
+        ("fp16_allreduce", 0.5 * (_PACKED_HALVES if is_packed else 1.0)),
         ("int8_allreduce", 0.27),
     )
     for switch, share in forms:

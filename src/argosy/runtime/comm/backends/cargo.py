@@ -21,6 +21,7 @@ import torch
 
 from argosy.runtime.comm import fingerprint
 from argosy.runtime.comm.backends.doorway import bytes_of
+from argosy.runtime.comm.backends.packing import PACKABLE
 from argosy.runtime.comm.codec import Codec
 
 _BLOCK = 16
@@ -54,7 +55,10 @@ class Cargo:
             for start, end in itertools.pairwise([0, *ends])
         ]
         self.num_legs = self.parcels[0].num_legs
-        self.is_packable = codec is None and values.dtype is torch.float32
+        # of the numbers on the wire, where they can be packed
+        self.packable: torch.dtype | None = values.dtype if codec is None else codec.wire
+        if self.packable not in PACKABLE:
+            self.packable = None
 
     def drop(self) -> None:
         """Let go of all memory."""
@@ -161,6 +165,10 @@ class Parcel:
             residual = None if self._residual is None else self._residual[start:stop]
             codec.encode(part, out, residual)
             start = stop
+
+    def num_exact_bytes(self, leg: int) -> int:
+        """How many of the last bytes of each message are numbers that travel as they are."""
+        return self._tail.nbytes if leg == 0 else 0
 
     # -- receiving
     # ----------------------------------------------------------------------------------------------

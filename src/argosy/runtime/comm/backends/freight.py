@@ -297,10 +297,10 @@ class Freight:
             ride.is_loaded = True
         views = ride.parcel.outgoing(ride.leg, link.host)
         is_packed = False
-        if cargo.is_packable and link.pace.is_slow and ride.trip.is_awaited:
-            packed = link.packed_out.pack(views[0])
+        if cargo.packable is not None and link.pace.is_slow and ride.trip.is_awaited:
+            packed = link.packed_out.pack(views[0], cargo.packable)
             is_packed = packed is not None
-            views = views if packed is None else [packed]
+            views = views if packed is None else [packed, *views[1:]]
         size = sum(map(len, views))
         head = _HEAD.pack(
             cargo.place, ride.trip.round, ride.leg, *cargo.form, ride.number, is_packed, size
@@ -337,13 +337,18 @@ class Freight:
             self._sleep_until_some(link)
             if link.room.nbytes:
                 return
-        if link.packed_bytes:
-            values = ride.parcel.incoming(leg, link.host)
-            if not link.packed_in.unpack(link.packed_bytes, values):
-                raise self._unreadable(link)
+        if link.packed_bytes and not self._unpack(link, ride):
+            raise self._unreadable(link)
         link.ride = None
         ride.came[leg].add(link.host)
         self._proceed(ride)
+
+    def _unpack(self, link: _Link, ride: _Ride) -> bool:
+        dtype, num_exact = ride.trip.cargo.packable, ride.parcel.num_exact_bytes(link.leg)
+        if dtype is None or link.packed_bytes < num_exact:
+            return False
+        values = ride.parcel.incoming(link.leg, link.host)
+        return link.packed_in.unpack(link.packed_bytes, values, dtype, num_exact)
 
     def _sleep_until_some(self, link: _Link) -> None:
         """Wake for a good part of the message, not for each packet. A kernel whose buffer is not

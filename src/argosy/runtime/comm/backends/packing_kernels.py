@@ -31,16 +31,16 @@ import numba
 import numpy as np
 
 BLOCK = 256
-_HEAD_BYTES = 2
+HEAD_BYTES = 2
 _FRACTION_BYTES = 3  # of each number
-_ZEROS, _NARROW, _WIDE, _WHOLE = 0, 3, 4, 8  # forms
-_NARROW_BYTES, _WIDE_BYTES = 96, 128
-_NARROW_ESCAPE, _WIDE_ESCAPE = 7, 15
+ZEROS, NARROW, _WIDE, WHOLE = 0, 3, 4, 8  # forms
+NARROW_BYTES, _WIDE_BYTES = 96, 128
+NARROW_ESCAPE, _WIDE_ESCAPE = 7, 15
 
 
 def most_bytes(count: int) -> int:
     """What ``count`` numbers can take, with room for escapes that turn out to be too many."""
-    return 4 * count + _HEAD_BYTES * -(-count // BLOCK) + BLOCK
+    return 4 * count + HEAD_BYTES * -(-count // BLOCK) + BLOCK
 
 
 @numba.njit(nogil=True, cache=True)
@@ -57,12 +57,12 @@ def pack(words: Any, out: Any) -> int:
             some |= block[i]
             most = max(most, block[i] & np.uint32(0x7FFFFFFF))
         if some == 0:
-            out[at] = _ZEROS
+            out[at] = ZEROS
             at += 1
             continue
         base = np.uint8(most >> np.uint32(23))
-        head = out[at : at + _HEAD_BYTES]
-        at += _HEAD_BYTES
+        head = out[at : at + HEAD_BYTES]
+        at += HEAD_BYTES
         _put_fractions(block, out[at : at + _FRACTION_BYTES * block.size])
         at += _FRACTION_BYTES * block.size
         few, fewer = np.int32(0), np.int32(0)  # escapes with three bits and with four
@@ -71,27 +71,27 @@ def pack(words: Any, out: Any) -> int:
         for i in range(BLOCK):
             codes[i] = base - exponents[i]
         for i in range(BLOCK):
-            few += np.int32(codes[i] >= _NARROW_ESCAPE)
+            few += np.int32(codes[i] >= NARROW_ESCAPE)
         for i in range(BLOCK):
             fewer += np.int32(codes[i] >= _WIDE_ESCAPE)
-        narrow_bytes, wide_bytes = _NARROW_BYTES + few, _WIDE_BYTES + fewer
+        narrow_bytes, wide_bytes = NARROW_BYTES + few, _WIDE_BYTES + fewer
         head[1] = base
         if block.size < BLOCK or min(narrow_bytes, wide_bytes) >= BLOCK:
-            head[0] = _WHOLE
+            head[0] = WHOLE
             whole = out[at : at + block.size]
             for i in range(block.size):
                 whole[i] = exponents[i]
             at += block.size
         elif narrow_bytes <= wide_bytes:
-            head[0] = _NARROW
-            _put_narrow(codes, out[at : at + _NARROW_BYTES])
-            at += _NARROW_BYTES
-            at += _put_escapes(codes, _NARROW_ESCAPE, exponents, out[at : at + BLOCK])
+            head[0] = NARROW
+            put_narrow(codes, out[at : at + NARROW_BYTES])
+            at += NARROW_BYTES
+            at += put_escapes(codes, NARROW_ESCAPE, exponents, out[at : at + BLOCK])
         else:
             head[0] = _WIDE
             _put_wide(codes, out[at : at + _WIDE_BYTES])
             at += _WIDE_BYTES
-            at += _put_escapes(codes, _WIDE_ESCAPE, exponents, out[at : at + BLOCK])
+            at += put_escapes(codes, _WIDE_ESCAPE, exponents, out[at : at + BLOCK])
     return at
 
 
@@ -110,9 +110,9 @@ def _put_fractions(block: Any, out: Any) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
-def _put_narrow(codes: Any, out: Any) -> None:
+def put_narrow(codes: Any, out: Any) -> None:
     for i in range(BLOCK):
-        codes[i] = min(codes[i], np.uint8(_NARROW_ESCAPE))
+        codes[i] = min(codes[i], np.uint8(NARROW_ESCAPE))
     first, second, third = out[:32], out[32:64], out[64:]
     for j in range(32):
         first[j] = codes[j] | codes[32 + j] << 3 | codes[64 + j] << 6
@@ -133,7 +133,7 @@ def _put_wide(codes: Any, out: Any) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
-def _put_escapes(codes: Any, escape: int, exponents: Any, out: Any) -> int:
+def put_escapes(codes: Any, escape: int, exponents: Any, out: Any) -> int:
     """Write the exponents that codes leave out; returns how many there are."""
     count = 0
     for i in range(BLOCK):
@@ -154,11 +154,11 @@ def unpack(packed: Any, words: Any) -> int:
         if at >= packed.size:
             return -1
         form = packed[at]
-        if form == _ZEROS:
+        if form == ZEROS:
             at += 1
             block[:] = 0
             continue
-        body = at + _HEAD_BYTES
+        body = at + HEAD_BYTES
         at = body + _FRACTION_BYTES * block.size
         codes_bytes = _codes_bytes(form, block.size)
         if codes_bytes < 0 or at + codes_bytes > packed.size:
@@ -166,16 +166,16 @@ def unpack(packed: Any, words: Any) -> int:
         base = packed[body - 1]
         codes = packed[at : at + codes_bytes]
         at += codes_bytes
-        if form == _WHOLE:
+        if form == WHOLE:
             for i in range(codes.size):
                 exponents[i] = codes[i]
         else:
-            if form == _NARROW:
-                _take_narrow(codes, exponents)
-                used = _take_escapes(exponents, _NARROW_ESCAPE, base, packed[at:])
+            if form == NARROW:
+                take_narrow(codes, exponents)
+                used = take_escapes(exponents, NARROW_ESCAPE, base, packed[at:])
             else:
                 _take_wide(codes, exponents)
-                used = _take_escapes(exponents, _WIDE_ESCAPE, base, packed[at:])
+                used = take_escapes(exponents, _WIDE_ESCAPE, base, packed[at:])
             if used < 0:
                 return -1
             at += used
@@ -186,17 +186,17 @@ def unpack(packed: Any, words: Any) -> int:
 @numba.njit(nogil=True, cache=True)
 def _codes_bytes(form: int, count: int) -> int:
     """-1 where a block of ``count`` numbers has no such form."""
-    if form == _WHOLE:
+    if form == WHOLE:
         return count
     if count < BLOCK:
         return -1
-    if form == _NARROW:
-        return _NARROW_BYTES
+    if form == NARROW:
+        return NARROW_BYTES
     return _WIDE_BYTES if form == _WIDE else -1
 
 
 @numba.njit(nogil=True, cache=True)
-def _take_narrow(packed: Any, codes: Any) -> None:
+def take_narrow(packed: Any, codes: Any) -> None:
     first, second, third = packed[:32], packed[32:64], packed[64:96]
     for j in range(32):
         codes[j] = first[j] & 7
@@ -225,7 +225,7 @@ def _take_wide(packed: Any, codes: Any) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
-def _take_escapes(codes: Any, escape: int, base: int, escapes: Any) -> int:
+def take_escapes(codes: Any, escape: int, base: int, escapes: Any) -> int:
     """Turn ``codes`` into exponents; returns how many escapes that took, -1 if there are fewer."""
     count = np.int32(0)
     for i in range(BLOCK):
