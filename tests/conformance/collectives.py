@@ -18,6 +18,7 @@ import torch
 
 from argosy.foundation.errors import CollectiveMismatch, CommError, UsageError
 from argosy.runtime.comm.backend import Backend, ReduceOp
+from argosy.runtime.comm.backends.shm.trial import Trial
 from support.join import joined, make_backend, open_store
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -48,6 +49,17 @@ def run(
 ) -> None:
     """Run one contract on a group of its own."""
     with joined(kind, name, rank, world_size, rendezvous, **options) as backend:
+        CONTRACTS[contract](backend)
+        backend.barrier()
+
+
+def run_in_one_way(
+    rank: int, world_size: int, *, contract: str, name: str, rendezvous: Any, streams: bool
+) -> None:
+    """Run one contract on a group in shared memory that has its way to write large pieces."""
+    with joined("shm", name, rank, world_size, rendezvous) as backend:
+        backend._trial = Trial(world_size=1)  # tries nothing
+        backend._trial.streams = streams
         CONTRACTS[contract](backend)
         backend.barrier()
 
@@ -440,6 +452,52 @@ def big_tensors(group: Backend) -> None:
     group.all_gather(outputs, fill(group.rank, count, torch.float32))
     for r, output in enumerate(outputs):
         assert_equal(output, fill(r, count, torch.float32))
+
+
+@contract
+def every_collective_of_large_tensors(group: Backend) -> None:
+    """Again and again, so that whatever a backend finds out about large ones is in use."""
+    n, count = group.world_size, 70_001
+    ranks = range(n)
+    for i in range(3):
+        mine = fill(group.rank, count, torch.float32, salt=i)
+        theirs = [fill(r, count, torch.float32, salt=i) for r in ranks]
+        total = combined(theirs, ReduceOp.SUM)
+        tensor = mine.clone()
+        group.all_reduce(tensor, ReduceOp.SUM)
+        assert_equal(tensor, total)
+        tensor = mine.clone()
+        group.reduce(tensor, i % n, ReduceOp.SUM)
+        assert group.rank != i % n or torch.equal(tensor, total)
+        group.broadcast(mine, i % n)
+        assert_equal(mine, theirs[i % n])
+        outputs = [torch.zeros(count) for _ in ranks]
+        group.all_gather(outputs, theirs[group.rank])
+        assert all(map(torch.equal, outputs, theirs))
+        group.scatter(mine, theirs if group.rank == 0 else None, 0)
+        assert_equal(mine, theirs[group.rank])
+        group.reduce_scatter(mine, theirs, ReduceOp.SUM)
+        assert_equal(mine, theirs[group.rank] * n)
+        group.all_to_all(outputs, [theirs[group.rank] + r for r in ranks])
+        assert all(torch.equal(outputs[r], theirs[r] + group.rank) for r in ranks)
+
+
+@contract
+def conjugated_and_negated_tensors(group: Backend) -> None:
+    """Their memory is not what they stand for."""
+    values = [torch.tensor([complex(r, 1 + r), complex(2, -r)]) for r in range(group.world_size)]
+    outputs = [torch.zeros(2, dtype=torch.complex64) for _ in values]
+    group.all_gather(outputs, values[group.rank].conj())
+    assert all(torch.equal(out, value.conj()) for out, value in zip(outputs, values, strict=True))
+    parts = [torch.zeros(2) for _ in values]
+    group.all_gather(parts, values[group.rank].conj().imag.contiguous())
+    assert all(torch.equal(out, -value.imag) for out, value in zip(parts, values, strict=True))
+    one = torch.tensor([complex(0, group.rank)]).conj().imag
+    group.all_reduce(one, ReduceOp.SUM)
+    assert one.item() == -sum(range(group.world_size))
+    given = values[group.rank].conj()
+    group.broadcast(given, 0)
+    assert_equal(given.resolve_conj(), values[0].conj())
 
 
 @contract

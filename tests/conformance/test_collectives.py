@@ -26,6 +26,9 @@ BACKENDS = [
 ]
 
 
+LARGE = {"big_tensors", "every_collective_of_large_tensors"}
+
+
 def _label(value: object) -> str:
     return "pieces" if value == PIECES else ""
 
@@ -36,7 +39,7 @@ def _label(value: object) -> str:
 )
 @pytest.mark.parametrize("contract", collectives.CONTRACTS)
 def test_contract(pool, rendezvous, contract, kind, world_size, options):
-    if contract == "big_tensors" and options == PIECES:
+    if contract in LARGE and options == PIECES:
         options = {"slot_bytes": 1 << 16}
     pool.run(
         "conformance.collectives:run",
@@ -46,6 +49,20 @@ def test_contract(pool, rendezvous, contract, kind, world_size, options):
         name=next(_names),
         rendezvous=rendezvous,
         **options,
+    )
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("world_size", [2, 3, 4])
+@pytest.mark.parametrize("contract", sorted(LARGE))
+def test_both_ways_to_write_large_pieces(pool, rendezvous, contract, world_size, streams):
+    pool.run(
+        "conformance.collectives:run_in_one_way",
+        world_size,
+        contract=contract,
+        name=next(_names),
+        rendezvous=rendezvous,
+        streams=streams,
     )
 
 

@@ -48,6 +48,15 @@ STEP_BY_OP: dict[ReduceOp, Callable[..., torch.Tensor]] = {
 }
 
 
+def flattened(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements of ``tensor`` without its gradient, one after the other in memory: its own if
+    possible. That of a lazily conjugated or negated one does not hold what it stands for.
+    """
+    flat = tensor.detach().resolve_conj().resolve_neg().contiguous().view(-1)
+    # a single element is contiguous whatever its stride, but its bytes cannot be viewed then
+    return flat if flat.stride(0) == 1 else flat.as_strided(flat.shape, (1,))
+
+
 class Backend(abc.ABC):
     """The collectives of one group. ``close()`` ends it; a closed or broken one refuses further
     calls.

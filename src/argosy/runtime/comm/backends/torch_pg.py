@@ -33,7 +33,7 @@ from argosy.foundation.errors import (
     UsageError,
 )
 from argosy.runtime.comm import arguments, fingerprint, forks
-from argosy.runtime.comm.backend import STEP_BY_OP, Backend, ReduceOp
+from argosy.runtime.comm.backend import STEP_BY_OP, Backend, ReduceOp, flattened
 from argosy.runtime.comm.backends import torch_groups
 from argosy.runtime.comm.backends.connections import Connections
 from argosy.runtime.comm.backends.letters import Letters
@@ -486,7 +486,7 @@ class TorchBackend(Backend):
         """The elements as contiguous bytes where the group can take them: the tensor's own memory
         if possible.
         """
-        flat = tensor.detach().contiguous().view(-1)
+        flat = flattened(tensor)
         if self._device is not None:
             flat = flat.to(self._device)
         return flat.view(torch.uint8) if flat.numel() else flat.new_empty(0, dtype=torch.uint8)
@@ -503,7 +503,7 @@ class _Wire:
     def __init__(self, tensor: torch.Tensor, op: ReduceOp, device: torch.device | None) -> None:
         self._tensor = tensor.detach()
         self._op = op
-        flat = self._tensor.contiguous().view(-1)
+        flat = flattened(self._tensor)
         if device is not None:
             flat = flat.to(device)
         if flat.is_complex():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,7 +62,8 @@ def control():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("divisor", [1, 3])
 @pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 1000])
-def test_sum_pieces(control, nap, count, divisor, dtype):
+@pytest.mark.parametrize("streams", [False, True])
+def test_sum_pieces(control, nap, streams, count, divisor, dtype):
     """Rank 1 of three; the others have published everything, the same in each of their pieces."""
     base, blocks = control
     piece, stride = 100, 400  # two buffers of 200 elements for each rank
@@ -70,8 +73,8 @@ def test_sum_pieces(control, nap, count, divisor, dtype):
     blocks[0, 0] = blocks[2, 0] = 50
     data = np.arange(count, dtype=dtype)
     done = kernels.sum_pieces(
-        base, 1, 3, 7, 0, 0, 0, 0, nap[0], memory, 200, stride,
-        int(data.ctypes.data), count, piece, 0, divisor, 0,
+        base, 1, 3, 7, 0, 0, 0, 0, nap[0], -1, memory, 200, stride,
+        int(data.ctypes.data), count, piece, streams, 0, divisor, 0,
     )  # fmt: skip
     assert done == max(1, -(-count // piece))
     assert kernels.has_arrived(base, 1, 6 + done)
@@ -86,8 +89,8 @@ def test_sum_pieces_stops_before_a_piece_for_which_a_rank_is_late(control, nap):
     blocks[0, 0], blocks[2, 0] = 50, 8  # rank 2 has published two of four pieces
     data = np.arange(350.0)
     done = kernels.sum_pieces(
-        base, 1, 3, 7, 0, 0, 0, 0, nap[0], memory, 200, 400,
-        int(data.ctypes.data), 350, 100, 0, 2, 0,
+        base, 1, 3, 7, 0, 0, 0, 0, nap[0], -1, memory, 200, 400,
+        int(data.ctypes.data), 350, 100, False, 0, 2, 0,
     )  # fmt: skip
     assert done == 2  # the last elements come first
     np.testing.assert_array_equal(data[:200], np.arange(200.0))
@@ -102,6 +105,26 @@ def nap():
     """The address of a timespec of 5 ms, kept alive by the array beside it."""
     timespec = np.array([0, 5_000_000], np.int64)
     return int(timespec.ctypes.data), timespec
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 4])
+@pytest.mark.parametrize("count", LENGTHS)
+def test_add_others(count, rank):
+    """In rank order: 1e8 swallows what comes between it and its negative."""
+    table = rows(5, 6000, np.float32)
+    table[0, 7], table[2, 7] = 1e8, -1e8
+    part = table[rank, 7 : 7 + count].copy()
+    expected = table[0, 7 : 7 + count].copy()
+    for row in table[1:]:
+        expected += row[7 : 7 + count]
+    kernels.add_others(table.reshape(-1), 7, 6000, 5, rank, part)
+    np.testing.assert_array_equal(part, expected)
+
+
+def test_of_two_ranks_on_a_core_one_moves():
+    assert kernels.moves_from(0, 1) == sync.MOVES_FIRST
+    assert kernels.moves_from(1, 0) == sync.MOVES_WHEN_WOKEN
+    assert kernels.moves_from(0, -1) == kernels.moves_from(1, -1) == sync.STAYS
 
 
 def test_steps_and_departures(control):
@@ -122,9 +145,9 @@ def test_wait_step_returns_the_first_late_rank(control, nap):
     base, _ = control
     kernels.arrive(base, 0, 1)
     kernels.arrive(base, 2, 1)
-    assert kernels.wait_step(base, 3, 0, 1, nap[0]) == 1
+    assert kernels.wait_step(base, 3, 0, 1, nap[0], 2) == 1
     kernels.arrive(base, 1, 1)
-    assert kernels.wait_step(base, 3, 1, 1, nap[0]) == 3
+    assert kernels.wait_step(base, 3, 1, 1, nap[0], 0) == 3
 
 
 def test_fingerprints_alternate_and_are_compared(control):
@@ -157,8 +180,8 @@ def test_sum_pieces_stops_after_a_step_in_which_all_have_shared_tensors(
         kernels.write_fingerprint(base, rank, 3, 1, 0, 50, 0, 9 if rank else theirs)
         blocks[rank, 0] = 50
     done = kernels.sum_pieces(
-        base, 1, 3, 7, 3, 1, 0, 0, nap[0], memory, 200, 400,
-        int(data.ctypes.data), 50, 100, 0, 1, 4,
+        base, 1, 3, 7, 3, 1, 0, 0, nap[0], -1, memory, 200, 400,
+        int(data.ctypes.data), 50, 100, False, 0, 1, 4,
     )  # fmt: skip
     assert done == expected
     np.testing.assert_array_equal(data, np.arange(50.0))
@@ -190,7 +213,7 @@ def test_a_sleeper_is_woken(control):
     began = time.monotonic()
     waiting = threading.Thread(
         target=sync.wait_for,
-        args=(base, base + layout.SLEEPERS, 1, int(timespec.ctypes.data)),
+        args=(base, base + layout.SLEEPERS, 1, int(timespec.ctypes.data), sync.STAYS),
         name="sleeper",
     )
     waiting.start()
@@ -200,3 +223,36 @@ def test_a_sleeper_is_woken(control):
     waiting.join(9)
     assert time.monotonic() - began < 9
     assert blocks[0, layout.SLEEPERS // 8] == 0
+
+
+@pytest.fixture
+def cores():
+    """Two cores that this thread may use; what it may use is as before afterwards."""
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("takes two cores")
+    yield sorted(allowed)[:2]
+    os.sched_setaffinity(0, allowed)
+
+
+def test_a_thread_leaves_its_core_and_may_use_the_same_ones_afterwards(cores):
+    sync.leave_core()  # compiled before it is looked at
+    seen = set()
+    for _ in range(50):
+        os.sched_setaffinity(0, cores[:1])
+        os.sched_setaffinity(0, cores)
+        assert sync.leave_core()
+        seen.add(_core())
+        assert os.sched_getaffinity(0) == set(cores)
+    assert cores[1] in seen
+
+
+def test_a_thread_that_has_one_core_stays(cores):
+    os.sched_setaffinity(0, cores[:1])
+    assert not sync.leave_core()
+    assert os.sched_getaffinity(0) == set(cores[:1])
+
+
+def _core() -> int:
+    """The core that this thread is on: the 39th field, of which the second may have blanks."""
+    return int(Path("/proc/thread-self/stat").read_text().rsplit(")", 1)[1].split()[36])

@@ -29,18 +29,19 @@ from argosy.foundation.errors import (
     UsageError,
 )
 from argosy.runtime.comm import arguments, fingerprint
-from argosy.runtime.comm.backend import Backend, ReduceOp
+from argosy.runtime.comm.backend import Backend, ReduceOp, flattened
 from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.board import Board, Seat, board_bytes
 from argosy.runtime.comm.backends.shm.bucket import ShmBucket, bucket_offset, row_bytes, share_of
 from argosy.runtime.comm.backends.shm.care import await_keys, poll
-from argosy.runtime.comm.backends.shm.compiled import kernels
+from argosy.runtime.comm.backends.shm.compiled import kernels, streaming
 from argosy.runtime.comm.backends.shm.mail import Letter, Mail
 from argosy.runtime.comm.backends.shm.patience import patience_s
 from argosy.runtime.comm.backends.shm.reduction import HAS_KERNEL, Rows, combine, operation_for
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.backends.shm.shared import LEAST_BYTES, SharedTensors
 from argosy.runtime.comm.backends.shm.steps import Steps
+from argosy.runtime.comm.backends.shm.trial import LEAST_STREAMED, TRIAL_BYTES, Trial
 from argosy.runtime.comm.bucket import Bucket
 
 _P = ParamSpec("_P")
@@ -121,6 +122,7 @@ class ShmBackend(Backend):
             self._own_board.enter()
             seat = Seat(self._own_board, range(world_size))
         self._steps = Steps(name, rank, self._segment, timeout_s, seat.board, seat.ranks)
+        self._trial = Trial(world_size)
         self._mail = Mail(self._segment, self._layout, rank, self._steps)
         slots = self._segment.array(self._layout.data_offset, (world_size, 2, slot_bytes), np.uint8)
         self._rows = _RowsByDtype(torch.from_numpy(slots))
@@ -180,6 +182,26 @@ class ShmBackend(Backend):
         """Buffers of the step to come."""
         return self._rows[dtype][(self._steps.num_done + 1) & 1]
 
+    def _put(self, slots: Rows, start: int, source: torch.Tensor) -> None:
+        """Write ``source``, which is flat, into the own buffer from element ``start`` on."""
+        target = slots.tensor[self.rank, start : start + source.numel()]
+        if self._trial.streams and source.nbytes >= LEAST_STREAMED:
+            streaming.stream_copy(target.data_ptr(), source.data_ptr(), source.nbytes)
+        else:
+            target.copy_(source)
+
+    def _exchange(self) -> bool:
+        """Have every rank read a piece of every other; False if ranks were on one core, where no
+        line has to be taken from another.
+        """
+        part = torch.zeros(min(TRIAL_BYTES, self._layout.slot_bytes) // 4)
+        rows = self._buffer(part.dtype)
+        self._put(rows, 0, part)
+        self._steps.run()
+        n, into = self.world_size, part.numpy()
+        kernels.add_others(rows.memory, rows.first, rows.stride, n, self.rank, into)
+        return self._steps.are_apart()
+
     def _pieces(self, count: int, dtype: torch.dtype, parts: int = 1) -> list[tuple[int, int]]:
         """Ranges of at most a buffer's share each; one empty range for nothing, so that every call
         has a step.
@@ -206,7 +228,8 @@ class ShmBackend(Backend):
             return None
         if not tensor.is_cpu:
             raise _not_cpu(tensor)
-        whole = tensor if tensor.is_contiguous() else tensor.detach().contiguous()
+        is_plain = tensor.is_contiguous() and not tensor.is_neg()
+        whole = tensor if is_plain else tensor.detach().resolve_neg().contiguous()
         dtype = whole.dtype
         rows = self._rows[dtype][(self._steps.num_done + 1) & 1]
         piece = min(_PIECE_BYTES, self._layout.slot_bytes) // dtype.itemsize
@@ -216,7 +239,7 @@ class ShmBackend(Backend):
             sum_in_place = functools.partial(self._sum_in_place, whole, divisor)
         left = self._steps.begin_sum(
             dtype, whole.numel(), int(op), rows, whole.data_ptr(), piece, divisor, limit_s,
-            shared, sum_in_place,
+            shared, sum_in_place, self._trial.streams and whole.nbytes >= LEAST_STREAMED,
         )  # fmt: skip
         if left is not None:
             if limit_s is not None and whole is tensor:
@@ -224,6 +247,7 @@ class ShmBackend(Backend):
             left()
         if whole is not tensor:
             tensor.detach().copy_(whole)
+        self._trial.follow(whole.nbytes, self._exchange)
         return None
 
     # without a limit it returns None
@@ -234,7 +258,8 @@ class ShmBackend(Backend):
         threads = torch.get_num_threads()
         limit_s = patience_s(tensor.nbytes, self.world_size, threads, self._num_cores)
         has_kernel = (op, tensor.dtype) in _SUMS and tensor.nbytes <= self._most_sum_bytes
-        if limit_s == 0 or not (has_kernel and tensor.is_contiguous()):
+        is_plain = tensor.is_contiguous() and not tensor.is_neg()
+        if limit_s == 0 or not (has_kernel and is_plain):
             return super().begin_all_reduce(tensor, op)
         left = self._all_reduce(tensor, op, limit_s)
         return None if left is None else functools.partial(self._finish, left, tensor)
@@ -243,6 +268,7 @@ class ShmBackend(Backend):
     def _finish(self, left: Callable[[], None], tensor: torch.Tensor) -> None:
         """Do what is left of a sum in ``tensor``, which lives until then."""
         left()
+        self._trial.follow(tensor.nbytes, self._exchange)
 
     def _all_reduce_generally(self, tensor: torch.Tensor, op: ReduceOp) -> None:
         arguments.check_reducible("all_reduce", op, tensor.dtype)
@@ -255,7 +281,7 @@ class ShmBackend(Backend):
         for low, high in self._pieces(flat.numel(), flat.dtype):
             piece = flat[low:high]
             slots = self._buffer(flat.dtype)
-            slots.tensor[self.rank, : high - low].copy_(piece)
+            self._put(slots, 0, piece)
             self._steps.run(check=low == 0)
             if shared and low == 0 and self._steps.all_shared():
                 self._sum_in_place(flat, divisor)
@@ -265,6 +291,7 @@ class ShmBackend(Backend):
             else:
                 self._combine_by_shares(slots, piece, op)
         finish()
+        self._trial.follow(flat.nbytes, self._exchange)
 
     def _sum_in_place(self, tensor: torch.Tensor, divisor: int) -> None:
         """Sum the shared tensors with which all ranks have come to this collective."""
@@ -303,12 +330,13 @@ class ShmBackend(Backend):
         op = operation_for(op, tensor.dtype)
         for low, high in self._pieces(flat.numel(), flat.dtype):
             slots = self._buffer(flat.dtype)
-            slots.tensor[self.rank, : high - low].copy_(flat[low:high])
+            self._put(slots, 0, flat[low:high])
             self._steps.run(check=low == 0)
             if self.rank == dst:
                 combine(slots, 0, flat[low:high], op)
         if self.rank == dst:
             finish()
+        self._trial.follow(flat.nbytes, self._exchange)
 
     @_call
     def broadcast(self, tensor: torch.Tensor, src: int) -> None:
@@ -318,12 +346,13 @@ class ShmBackend(Backend):
         for low, high in self._pieces(flat.numel(), flat.dtype):
             slots = self._buffer(flat.dtype)
             if self.rank == src:
-                slots.tensor[src, : high - low].copy_(flat[low:high])
+                self._put(slots, 0, flat[low:high])
             self._steps.run(check=low == 0)
             if self.rank != src:
                 flat[low:high].copy_(slots.tensor[src, : high - low])
         if self.rank != src:
             finish()
+        self._trial.follow(flat.nbytes, self._exchange)
 
     @_call
     def all_gather(self, outputs: Sequence[torch.Tensor], tensor: torch.Tensor) -> None:
@@ -351,12 +380,13 @@ class ShmBackend(Backend):
         self._steps.begin(kind, tensor.dtype, flat.numel(), detail)
         for low, high in self._pieces(flat.numel(), flat.dtype):
             slots = self._buffer(flat.dtype)
-            slots.tensor[self.rank, : high - low].copy_(flat[low:high])
+            self._put(slots, 0, flat[low:high])
             self._steps.run(check=low == 0)
             for r, (target, _) in enumerate(targets):
                 target[low:high].copy_(slots.tensor[r, : high - low])
         for _, finish in targets:
             finish()
+        self._trial.follow(flat.nbytes, self._exchange)
 
     @_call
     def scatter(
@@ -378,7 +408,7 @@ class ShmBackend(Backend):
             size = slots.tensor.shape[1] // self.world_size
             for r, source in enumerate(sources):
                 if r != src:
-                    slots.tensor[src, r * size : r * size + high - low].copy_(source[low:high])
+                    self._put(slots, r * size, source[low:high])
             self._steps.run(check=low == 0)
             if self.rank != src:
                 start = self.rank * size
@@ -386,6 +416,7 @@ class ShmBackend(Backend):
         if self.rank == src:
             flat.copy_(sources[src])
         finish()
+        self._trial.follow(flat.nbytes, self._exchange)
 
     @_call
     def reduce_scatter(
@@ -401,10 +432,11 @@ class ShmBackend(Backend):
             slots = self._buffer(flat.dtype)
             size = slots.tensor.shape[1] // self.world_size
             for r, source in enumerate(sources):
-                slots.tensor[self.rank, r * size : r * size + high - low].copy_(source[low:high])
+                self._put(slots, r * size, source[low:high])
             self._steps.run(check=low == 0)
             combine(slots, self.rank * size, flat[low:high], op)
         finish()
+        self._trial.follow(flat.nbytes, self._exchange)
 
     @_call
     def all_to_all(self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> None:
@@ -422,7 +454,7 @@ class ShmBackend(Backend):
             size = slots.tensor.shape[1] // n
             for r in others:
                 part = sources[r][0][low:high]
-                slots.tensor[self.rank, r * size : r * size + part.numel()].copy_(part)
+                self._put(slots, r * size, part)
             self._steps.run()
             for s in others:
                 part = targets[s][0][low:high]
@@ -430,6 +462,7 @@ class ShmBackend(Backend):
         targets[self.rank][0].copy_(sources[self.rank][0])
         for _, finish in targets:
             finish()
+        self._trial.follow(largest * dtype.itemsize, self._exchange)
 
     def _compare_sizes(self, sent: list[int], expected: list[int]) -> int:
         """Check on every rank that what each sends to each is what that one expects; return the
@@ -559,10 +592,10 @@ def _flat(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
     raw = tensor.detach()
     if raw.dtype is torch.bool:
         raw = raw.view(torch.uint8)
-    if raw.is_contiguous():
-        return raw.view(-1), _nothing
-    copy = raw.contiguous()
-    return copy.view(-1), lambda: raw.copy_(copy)
+    flat = flattened(raw)
+    if flat.data_ptr() == raw.data_ptr():
+        return flat, _nothing
+    return flat, lambda: raw.copy_(flat.view(raw.shape))
 
 
 def _not_cpu(tensor: torch.Tensor) -> UsageError:

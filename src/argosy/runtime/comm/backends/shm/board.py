@@ -111,6 +111,10 @@ class Board:
         """The process of ``rank``; 0 before it is known, and where that is on another host."""
         return 0 if self.is_closed else int(self.fields[rank, _PID])
 
+    def num_here(self) -> int:
+        """How many ranks have written themselves down on this host."""
+        return int(np.count_nonzero(self.fields[:, _PID]))
+
     def who(self, rank: int) -> str:
         pid = self.pid_of(rank)
         return f"rank {rank} (pid {pid})" if pid else f"rank {rank} (not seen yet)"

@@ -11,10 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 import numba
+import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
 from argosy.runtime.comm.backends.shm import layout
+from argosy.runtime.comm.backends.shm.streaming import stream_copy
 from argosy.runtime.comm.backends.shm.sync import (
+    MOVES_FIRST,
+    MOVES_WHEN_WOKEN,
+    STAYS,
     load,
     note_time,
     pointer_at,
@@ -58,15 +63,25 @@ def arrive(base: int, rank: int, step: int) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
-def wait_step(base: int, world_size: int, first: int, step: int, timespec: int) -> int:
+def wait_step(base: int, world_size: int, first: int, step: int, timespec: int, mover: int) -> int:
     """Wait for ranks ``first`` and up to publish ``step``; return the first that is late, that is,
     has not done so after one sleep of ``wait_for``, or ``world_size``.
+
+    ``mover`` is this rank, if it may change its core; else it is negative.
     """
     for r in range(first, world_size):
         at = base + r * _STRIDE
-        if not wait_for(at + _ARRIVED, at + _SLEEPERS, step, timespec):
+        if not wait_for(at + _ARRIVED, at + _SLEEPERS, step, timespec, moves_from(r, mover)):
             return r
     return world_size
+
+
+@numba.njit(nogil=True, cache=True)
+def moves_from(rank: int, mover: int) -> int:
+    """What ``mover``, if not negative, does on the core of ``rank``: of two ranks one moves."""
+    if mover < 0:
+        return STAYS
+    return MOVES_FIRST if mover > rank else MOVES_WHEN_WOKEN
 
 
 @numba.njit(nogil=True, cache=True)
@@ -165,18 +180,27 @@ def sum_rows(memory: Any, start: int, stride: int, world_size: int, out: Any) ->
 @numba.njit(nogil=True, cache=True)
 def add_others(memory: Any, first: int, stride: int, world_size: int, rank: int, part: Any) -> None:
     """Make ``part``, which the own row holds a copy of, the sum over all rows from element
-    ``first`` of ``memory`` on.
+    ``first`` of ``memory`` on, in rank order.
 
-    Of two numbers the order does not matter: then the own row is not read again, which takes a
-    third less time.
+    The own row is not read again, which takes a third less time between two ranks.
     """
-    if world_size == 2:
-        start = first + (1 - rank) * stride
-        other = memory[start : start + part.shape[0]]
-        for i in range(part.shape[0]):
-            part[i] += other[i]
-    else:
-        sum_rows(memory, first, stride, world_size, part)
+    before = np.empty(_BLOCK if rank > 1 else 0, memory.dtype)
+    for low in range(0, part.shape[0], _BLOCK):
+        size = min(_BLOCK, part.shape[0] - low)
+        target = part[low : low + size]
+        start = first + low
+        if rank == 1:
+            row = memory[start : start + size]
+            for i in range(size):
+                target[i] += row[i]
+        elif rank > 1:
+            sum_rows(memory, start, stride, rank, before[:size])
+            for i in range(size):
+                target[i] = before[i] + target[i]
+        for r in range(rank + 1, world_size):
+            row = memory[start + r * stride : start + r * stride + size]
+            for i in range(size):
+                target[i] += row[i]
 
 
 @numba.njit(nogil=True, cache=True)
@@ -194,8 +218,8 @@ def finish_piece(
 @numba.njit(nogil=True, cache=True)
 def sum_pieces(
     base: int, rank: int, world_size: int, step: int, number: int, kind: int, dtype: int,
-    detail: int, timespec: int, memory: Any, parity_offset: int, stride: int,
-    address: int, count: int, piece: int, done: int, divisor: int, shared: int,
+    detail: int, timespec: int, mover: int, memory: Any, parity_offset: int, stride: int,
+    address: int, count: int, piece: int, streams: bool, done: int, divisor: int, shared: int,
 ) -> int:  # fmt: skip
     """Sum ``count`` elements at ``address`` over all ranks in place and divide them by ``divisor``,
     a step per ``piece`` of them: write the own row, publish, wait, compare, add. The first ``done``
@@ -203,6 +227,8 @@ def sum_pieces(
 
     The last elements come first. Who fills a large tensor from its beginning has left its end in
     the cache, and who reads the sums will find their beginning there.
+
+    With ``streams`` the own row is written past the cache.
 
     The buffers of a step begin at element 0 or ``parity_offset`` of ``memory``, by its parity.
     Returns how many pieces are summed: all, or those before one that was published but for which a
@@ -219,11 +245,17 @@ def sum_pieces(
         low = (total - 1 - i) * piece
         part = data[low : min(low + piece, count)]
         first = (step & 1) * parity_offset
-        own = memory[first + rank * stride : first + rank * stride + part.shape[0]]
-        for j in range(part.shape[0]):
-            own[j] = part[j]
+        begin = first + rank * stride
+        if streams:
+            row = memory.ctypes.data + begin * memory.itemsize
+            size = part.shape[0] * memory.itemsize
+            stream_copy(row, address + low * memory.itemsize, size)
+        else:
+            own = memory[begin : begin + part.shape[0]]
+            for j in range(part.shape[0]):
+                own[j] = part[j]
         arrive(base, rank, step)
-        if wait_step(base, world_size, 0, step, timespec) < world_size:
+        if wait_step(base, world_size, 0, step, timespec, mover) < world_size:
             return i
         if number > 0 and i == done and first_disagreement(base, world_size, rank, number) >= 0:
             return i

@@ -20,7 +20,7 @@ from argosy.runtime.comm import fingerprint
 from argosy.runtime.comm.arguments import describe
 from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.care import poll
-from argosy.runtime.comm.backends.shm.compiled import sync
+from argosy.runtime.comm.backends.shm.compiled import kernels, sync
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.backends.shm.steps import Steps
 
@@ -140,9 +140,9 @@ class Mail:
         address = self._segment.address + flag
 
         def look() -> list[int]:
-            found = sync.wait_for(
-                address, address + layout.MAIL_SLEEPERS, number, self._steps.timespec_address
-            )
+            moves = kernels.moves_from(peer, self._steps.mover)
+            sleepers, timespec = address + layout.MAIL_SLEEPERS, self._steps.timespec_address
+            found = sync.wait_for(address, sleepers, number, timespec, moves)
             return [] if found else [peer]
 
         if look():

@@ -63,6 +63,8 @@ class Steps:
         self._timespec = np.array([0, int(LOOK_S * 1e9)], np.int64)
         self.timespec_address = int(self._timespec.ctypes.data)
         self._patience = np.array([0, 0], np.int64)
+        # this rank if it may leave a core to another rank: if there is one for each; else negative
+        self.mover = -1
         self._control: npt.NDArray[Any] = segment.array(
             0, (self.world_size, layout.CONTROL_BYTES // 8), np.int64
         )
@@ -87,6 +89,9 @@ class Steps:
 
         if not pids.all():
             self.wait_with_care(look, "joining", WARN_S)
+        num_ranks = max(self.world_size, self._board.num_here())
+        if num_ranks <= len(os.sched_getaffinity(0)):
+            self.mover = self.rank
 
     @property
     def activity(self) -> str:
@@ -135,13 +140,15 @@ class Steps:
         patience_s: float | None = None,
         shared: int = 0,
         sum_in_place: Callable[[], None] | None = None,
+        streams: bool = False,
     ) -> Callable[[], None] | None:
         """Sum the ``count`` elements at ``address`` over all ranks in place and divide them by
         ``divisor``, a step per ``piece`` elements through ``rows``, while no rank is late by more
         than ``patience_s``. Returns what is left to do, None if it is done.
 
         The fingerprint of the collective is ``dtype``, ``count`` and ``detail``. If all ranks come
-        with shared tensors, ``shared`` being the number of this one, ``sum_in_place`` does it.
+        with shared tensors, ``shared`` being the number of this one, ``sum_in_place`` does it. With
+        ``streams`` rows are written past the cache.
         """
         self._number += 1
         self._kind = "all_reduce"
@@ -149,7 +156,7 @@ class Steps:
         memory, stride, parity_offset = rows.memory, rows.stride, rows.stride // 2
         before, total = self.num_done, -(-count // piece) or 1
 
-        data = (memory, parity_offset, stride, address, count, piece)
+        data = (self.mover, memory, parity_offset, stride, address, count, piece, streams)
         kind, code = _ALL_REDUCE, fingerprint.CODE_BY_DTYPE[dtype]
 
         def finish(done: int, number: int) -> None:
@@ -197,6 +204,13 @@ class Steps:
             self._blame(began_ns, base)
         return None
 
+    def are_apart(self) -> bool:
+        """Whether the ranks were on different cores when they published their last step; True also
+        where there are not enough cores for that.
+        """
+        cores = self._control[:, layout.FLAG_CPU // 8].tolist()
+        return self.mover < 0 or len(set(cores)) == len(cores)
+
     def _compare(self) -> None:
         if kernels.first_disagreement(self._base, self.world_size, self.rank, self._number) >= 0:
             raise self.give_up(self._mismatch())
@@ -231,14 +245,14 @@ class Steps:
         """
         n, timespec = self.world_size, self.timespec_address
         began_ns = time.perf_counter_ns() if since_ns is None else since_ns
-        late = kernels.wait_step(base, n, 0, step, timespec)
+        late = kernels.wait_step(base, n, 0, step, timespec, self.mover)
         if late == n:
             if time.perf_counter_ns() - began_ns > _WORTH_BLAME_NS:
                 self._blame(began_ns, base)
             return
 
         def look() -> list[int]:
-            first = kernels.wait_step(base, n, late, step, timespec)
+            first = kernels.wait_step(base, n, late, step, timespec, self.mover)
             return [r for r in range(first, n) if not kernels.has_arrived(base, r, step)]
 
         self.wait_with_care(look, activity or self.activity)

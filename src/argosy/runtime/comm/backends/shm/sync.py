@@ -17,6 +17,7 @@ import platform
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -33,6 +34,13 @@ _sched_yield = types.ExternalFunction("sched_yield", types.int32())
 _sched_getcpu = types.ExternalFunction("sched_getcpu", types.int32())
 # takes an address where the C library wants a pointer
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.int64))
+# both take addresses where the C library wants pointers
+_sched_getaffinity = types.ExternalFunction(
+    "sched_getaffinity", types.int32(types.int32, types.int64, types.int64)
+)
+_sched_setaffinity = types.ExternalFunction(
+    "sched_setaffinity", types.int32(types.int32, types.int64, types.int64)
+)
 _syscall = types.ExternalFunction("syscall", types.int64(*[types.int64] * 7))
 
 # A relaxed turn takes some 40 ns on x86: 1000 of them are longer than a small collective and far
@@ -45,6 +53,10 @@ YIELDS = 3000
 _GLANCE = 50  # the turn in which a waiter looks on which core the awaited rank was
 _CPU, _TIME = layout.FLAG_CPU, layout.FLAG_TIME
 _MONOTONIC = 1
+_MASK_WORDS = 16  # of 64 cores each
+
+# what a waiter does if the rank that it waits for was last on the same core
+STAYS, MOVES_WHEN_WOKEN, MOVES_FIRST = 0, 1, 2
 
 # What tells the core that it is in a spin loop, so that its sibling thread gets the execution
 # units: LLVM's name of the instruction and its operands. (Inline assembly would need LLVM's
@@ -130,6 +142,22 @@ def _relax(typing_context: Any) -> Any:
     return types.void(), codegen
 
 
+@intrinsic
+def _order_streamed(typing_context: Any) -> Any:
+    """What was stored past the caches is seen before what is stored from now on; on x86 no other
+    store says so.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if platform.machine() == "x86_64":
+            kind = ir.FunctionType(ir.VoidType(), [])
+            call = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence")
+            builder.call(call, [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
 @numba.njit(nogil=True, cache=True)
 def load_flag(flag: int) -> int:
     """What ``flag`` is now."""
@@ -144,22 +172,45 @@ def note_time(address: int) -> None:
 
 @numba.njit(nogil=True, cache=True)
 def publish(flag: int, sleepers: int, value: int) -> None:
-    """Set ``flag`` and wake whoever sleeps on it."""
+    """Set ``flag`` and wake whoever sleeps on it; who sees it sees what was written before."""
     store(flag + _CPU, _sched_getcpu())
     note_time(flag + _TIME)
+    _order_streamed()
     store(flag, value)
     if load(sleepers) > 0:
         _syscall(_FUTEX, flag, _FUTEX_WAKE, 0x7FFFFFFF, 0, 0, 0)
 
 
 @numba.njit(nogil=True, cache=True)
-def wait_for(flag: int, sleepers: int, target: int, timespec: int) -> bool:
+def leave_core() -> bool:
+    """Move this thread to another of the cores that it may use, which stay the same; False if it
+    has no other. Takes some 40 us.
+    """
+    allowed = np.zeros(_MASK_WORDS, np.uint64)
+    size = 8 * _MASK_WORDS
+    if _sched_getaffinity(0, size, allowed.ctypes.data) < 0:
+        return False
+    others = allowed.copy()
+    here: Any = _sched_getcpu()
+    others[here >> 6] &= ~(np.uint64(1) << np.uint64(here & 63))
+    if not others.any() or _sched_setaffinity(0, size, others.ctypes.data) < 0:
+        return False
+    _sched_setaffinity(0, size, allowed.ctypes.data)
+    return True
+
+
+@numba.njit(nogil=True, cache=True)
+def wait_for(flag: int, sleepers: int, target: int, timespec: int, moves: int) -> bool:
     """Wait until ``flag`` is at least ``target``; False after one sleep of the length at
     ``timespec`` without it.
 
     Who last set the flag on the core that this one waits on cannot go on while it spins: then it
-    sleeps at once, and the kernel wakes it on another core if one is free. Two ranks that yielded
-    to each other stayed on one core for long, and every step took the time of the spinning.
+    leaves that core, if ``moves`` is MOVES_FIRST, or else sleeps at once. Two ranks that yielded to
+    each other stayed on one core for long, and every step took the time of the spinning. If both
+    left, they would meet again.
+
+    Who is woken finds itself on the core of who woke it, and computes in turns with it until the
+    kernel looks how the cores are used, milliseconds later: unless ``moves`` is STAYS it leaves.
 
     The kernel compares the low 32 bits of the flag (little-endian) with those last seen, so a
     change in between is not slept through.
@@ -167,7 +218,7 @@ def wait_for(flag: int, sleepers: int, target: int, timespec: int) -> bool:
     for i in range(SPINS):
         if load(flag) >= target:
             return True
-        if i == _GLANCE and load(flag + _CPU) == _sched_getcpu():
+        if i == _GLANCE and _is_set_here(flag) and not (moves == MOVES_FIRST and leave_core()):
             break
         _relax()
     else:
@@ -181,4 +232,12 @@ def wait_for(flag: int, sleepers: int, target: int, timespec: int) -> bool:
         _syscall(_FUTEX, flag, _FUTEX_WAIT, seen & 0xFFFFFFFF, timespec, 0, 0)
         seen = load(flag)
     add(sleepers, -1)
+    if seen >= target and moves != STAYS and _is_set_here(flag):
+        leave_core()
     return seen >= target
+
+
+@numba.njit(nogil=True, cache=True)
+def _is_set_here(flag: int) -> bool:
+    """Whether ``flag`` was last set on the core on which this thread is."""
+    return load(flag + _CPU) == _sched_getcpu()
