@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from argosy.runtime.comm.backends.shm import kernels, layout, sync
+from argosy.runtime.comm.backends.shm import kernels, layout, lines, sync
 
 LENGTHS = [0, 1, 5, 1023, 1024, 1025, 5000]
 
@@ -48,6 +48,26 @@ def test_sum_everywhere(start, stop, world_size, dtype):
     expected[:, start:stop] = table[:, start:stop].sum(0) * dtype(0.25)
     kernels.sum_everywhere(table.reshape(-1), 6000, world_size, start, stop, 0.25)
     np.testing.assert_array_equal(table, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize(("start", "stop"), [(0, 0), (16, 17), (0, 6016), (32, 5999), (6000, 6016)])
+def test_sum_past_caches(start, stop, rank, dtype):
+    """The same numbers in the same places as the usual way."""
+    memory = aligned(2 * 6016, dtype)
+    memory[:] = rows(2, 6016, dtype).reshape(-1) / 3
+    expected = memory.copy()
+    kernels.sum_everywhere(expected, 6016, 2, start, stop, 0.5)
+    kernels.sum_past_caches(memory, 6016, rank, start, stop, 0.5)
+    np.testing.assert_array_equal(memory, expected)
+
+
+def aligned(count: int, dtype: type) -> np.ndarray:
+    """Memory that begins on a cache line."""
+    memory = np.empty(count + lines.LINE_BYTES, dtype)
+    skipped = -memory.ctypes.data % lines.LINE_BYTES // memory.itemsize
+    return memory[skipped : skipped + count]
 
 
 @pytest.fixture

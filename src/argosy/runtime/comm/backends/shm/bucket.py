@@ -25,9 +25,15 @@ from argosy.foundation.trace import PUBLISHED, REDUCED, trace
 from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.compiled import kernels
 from argosy.runtime.comm.backends.shm.segment import Segment
+from argosy.runtime.comm.backends.shm.trial import Trial
 from argosy.runtime.comm.bucket import Bucket, tell
 
 _LASTING = 2  # the round in which a bucket is worth huge pages: many are replaced after their first
+# From this size on the share is added up in the better of two ways. Which one that is depends on
+# what the cores have in common and on who has written the rows: of a bucket of 4 MB, in a training
+# step of two cores without a common cache, 100 us past the caches and 165 us through them; of one
+# that nobody writes between two rounds, through them.
+_LARGE_SHARE_BYTES = 256 << 10
 _SHARE_ALIGNMENT = 16  # elements; no two ranks write to one cache line
 
 
@@ -63,6 +69,9 @@ class ShmBucket(Bucket):
         self._row_by_rank = list(self._rows)
         self.tensor = self._row_by_rank[owner.rank]
         self._start, self._stop = share_of(numel, owner.rank, n)
+        # whether the other rank's row is better written past the caches
+        is_large = (self._stop - self._start) * dtype.itemsize >= _LARGE_SHARE_BYTES
+        self._past_caches = Trial() if n == 2 and is_large else None
         self._round = 0
         self._is_share_done = True
 
@@ -107,8 +116,7 @@ class ShmBucket(Bucket):
         began_ns = perf_counter_ns() if trace.recordings else 0
         scale = 1.0 / self._owner.world_size
         if self._rows.dtype in (torch.float32, torch.float64):
-            memory, n = self._memory.numpy(), self._owner.world_size
-            kernels.sum_everywhere(memory, self._stride, n, self._start, self._stop, scale)
+            self._average_floats(scale)
         else:
             share = self._rows[:, self._start : self._stop]
             total = share[0].float()
@@ -120,6 +128,19 @@ class ShmBucket(Bucket):
         if began_ns:
             share = self.tensor[self._start : self._stop]
             tell(REDUCED, self._owner.name, self._number, self._round, began_ns, share)
+
+    def _average_floats(self, scale: float) -> None:
+        memory, n = self._memory.numpy(), self._owner.world_size
+        trial, began_ns = self._past_caches, 0
+        if trial is not None and not trial.is_over and self._round > _LASTING:
+            began_ns = perf_counter_ns()
+        if trial is not None and trial.way:
+            rank = self._owner.rank
+            kernels.sum_past_caches(memory, self._stride, rank, self._start, self._stop, scale)
+        else:
+            kernels.sum_everywhere(memory, self._stride, n, self._start, self._stop, scale)
+        if trial is not None and began_ns:
+            trial.note(perf_counter_ns() - began_ns)
 
     def close(self) -> None:
         self._memory = self._rows = self.tensor = torch.empty(0)

@@ -11,9 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 import numba
+import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
 from argosy.runtime.comm.backends.shm import layout
+from argosy.runtime.comm.backends.shm.lines import LINE_BYTES, average_lines, drain
 from argosy.runtime.comm.backends.shm.sync import (
     load,
     note_time,
@@ -274,6 +276,24 @@ def sum_everywhere(
             row = memory[r * stride + low : r * stride + low + size]
             for i in range(size):
                 row[i] = first[i]
+
+
+@numba.njit(nogil=True, cache=True)
+def sum_past_caches(
+    memory: Any, stride: int, rank: int, start: int, stop: int, scale: float
+) -> None:
+    """``sum_everywhere`` between two ranks, of which ``rank`` calls it: the other's row is written
+    past the caches of this core. Both rows and ``start`` begin on a cache line.
+    """
+    size = memory.itemsize
+    end = stop - (stop - start) % (LINE_BYTES // size)
+    factor = memory.dtype.type(scale)
+    base = np.int64(memory.ctypes.data)
+    own, other = base + rank * stride * size, base + (1 - rank) * stride * size
+    for at in range(start * size, end * size, LINE_BYTES):
+        average_lines(own + at, other + at, factor)
+    drain()
+    sum_everywhere(memory, stride, 2, end, stop, scale)
 
 
 @numba.njit(nogil=True, cache=True)
