@@ -8,6 +8,7 @@ What would take long to import is a function. Two attributes of tensors are used
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -68,6 +69,19 @@ push_saved_tensors_hooks = torch._C._autograd._push_saved_tensors_default_hooks
 _tracing_state: Callable[[], Any] = torch._C._get_tracing_state
 _has_transforms: Callable[[], bool] = torch._C._are_functorch_transforms_active
 pop_saved_tensors_hooks = torch._C._autograd._pop_saved_tensors_default_hooks
+
+
+def hook_for_good(tensor: Tensor, hook: Callable[[Tensor], Any]) -> None:
+    """``tensor.register_hook(hook)`` of a tensor that is no leaf, if nobody will remove the hook.
+
+    Between the products of a large model, with nothing of it in the caches, the handle that torch
+    makes takes 20 of 30 us.
+    """
+    if type(tensor) is not Tensor or tensor._backward_hooks is not None:
+        tensor.register_hook(hook)  # type: ignore[no-untyped-call]
+        return
+    tensor._backward_hooks = OrderedDict({-1: hook})  # torch's own keys begin at 0
+    tensor.grad_fn._register_hook_dict(tensor)  # type: ignore[union-attr]
 
 
 def is_transformed() -> bool:

@@ -99,8 +99,11 @@ class GradientBucket:
         self.views[-1].is_awaited = True  # they are in the order in which gradients come
         self._places = [view.place for view in self.views]
         self._addresses = [place.data_ptr() for place in self._places]
-        self._targets = np.array(self._addresses)
-        self._num_bytes = np.array([place.nbytes for place in self._places])
+        # for the loop that brings gradients here: it sets the flags as well
+        self._ones = torch.ones_like(self._flags)
+        self._targets = np.array([*self._addresses, self._flags.data_ptr()])
+        self._sources = np.array([*self._addresses, self._ones.data_ptr()])
+        self._num_bytes = np.array([part.nbytes for part in (*self._places, self._flags)])
         # numbers as they lie in memory: torch may leave the conjugation of complex ones for later
         self._is_plain = params[0].device.type == "cpu" and not any(
             param.is_complex() for param in params
@@ -140,7 +143,6 @@ class GradientBucket:
         if self._is_lent:
             self._lend()
         if self._is_whole:
-            self._flags.fill_(1.0)
             return
         self._kept.clear()
         for k, (view, param) in enumerate(zip(self.views, self._params, strict=True)):
@@ -154,28 +156,26 @@ class GradientBucket:
             self._flags[k] = float(is_produced)
 
     def _gather(self) -> bool:
-        """Bring all gradients here at once; False if one is missing or not dense."""
+        """Bring all gradients here at once and set all flags; False if one is missing or not
+        dense.
+        """
         grads = list(map(_grad_of, self._params))
         try:
             addresses = list(map(_address_of, grads))
         except (TypeError, RuntimeError):  # of None, of a sparse tensor
             return False
-        if addresses != self._addresses:
-            self._copy(grads, addresses)
-        return True
-
-    def _copy(self, grads: Sequence[torch.Tensor], addresses: list[int]) -> None:
-        """Copy the gradients that do not lie here."""
-        sources, targets = np.array(addresses), self._targets
-        moved = sources != targets
         if self._is_plain and all(map(_is_contiguous, grads)):
             # a third of the time that torch takes for many small ones; loads numba
             from argosy.runtime.parallel import kernels
 
-            kernels.copy_all(targets[moved], sources[moved], self._num_bytes[moved], _BYTES)
-        else:
-            chosen = np.flatnonzero(moved)
+            self._sources[:-1] = addresses
+            kernels.copy_all(self._targets, self._sources, self._num_bytes, _BYTES)
+            return True
+        chosen = [k for k, own in enumerate(self._addresses) if addresses[k] != own]
+        if chosen:
             private.foreach_copy_([self._places[k] for k in chosen], [grads[k] for k in chosen])
+        self._flags.fill_(1.0)
+        return True
 
     def _lend(self) -> None:
         """Make what lies here the gradients of the parameters."""

@@ -116,10 +116,12 @@ def merge_by_id(
 
 @numba.njit(nogil=True, cache=True)
 def copy_all(targets: Any, sources: Any, num_bytes: Any, like: Any) -> None:
-    """Copy ``num_bytes[i]`` bytes from ``sources[i]`` to ``targets[i]``, both addresses, for each
-    i. ``like`` is any array of bytes.
+    """Copy ``num_bytes[i]`` bytes from ``sources[i]`` to ``targets[i]``, both addresses, for each i
+    where they differ. ``like`` is any array of bytes.
     """
     for i in range(targets.shape[0]):
+        if targets[i] == sources[i]:
+            continue
         target = elements_at(targets[i], num_bytes[i], like)
         source = elements_at(sources[i], num_bytes[i], like)
         for k in range(num_bytes[i]):

@@ -51,7 +51,7 @@ class Rounds(abc.ABC):
         if is_synchronised:
             for output in outputs:
                 if output.grad_fn is not None:  # a leaf outlives the step, and with it the hook
-                    output.register_hook(self._on_output)  # type: ignore[no-untyped-call]
+                    private.hook_for_good(output, self._on_output)
 
     def needs_anchor(self, outputs: Sequence[torch.Tensor]) -> bool:
         """Whether no backward could come from ``outputs``, although there are parameters to

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from argosy.runtime.comm.backends.shm import kernels, layout, sync
+from argosy.runtime.comm.backends.shm.streaming import LINE
 
 LENGTHS = [0, 1, 5, 1023, 1024, 1025, 5000]
 
@@ -41,15 +42,53 @@ def test_sum_rows_adds_in_rank_order():
     assert out[0] == 1
 
 
+def places(memory: np.ndarray, world_size: int) -> np.ndarray:
+    """Where the rows of ``memory`` begin."""
+    stride = memory.size // world_size * memory.itemsize
+    return memory.ctypes.data + stride * np.arange(world_size)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("world_size", [1, 2, 3, 5])
 @pytest.mark.parametrize(("start", "stop"), [(0, 0), (0, 6000), (16, 17), (100, 1124), (5, 5999)])
-def test_sum_everywhere(start, stop, world_size, dtype):
+@pytest.mark.parametrize(("scale", "divisor"), [(0.25, 1), (1.0, 3), (1.0, 1)])
+def test_sum_in_place(scale, divisor, start, stop, world_size, dtype):
     table = rows(world_size, 6000, dtype)
     expected = table.copy()
-    expected[:, start:stop] = table[:, start:stop].sum(0) * dtype(0.25)
-    kernels.sum_everywhere(table.reshape(-1), 6000, world_size, start, stop, 0.25)
+    total = table[0, start:stop].copy()
+    for row in table[1:]:
+        total += row[start:stop]
+    expected[:, start:stop] = total * dtype(scale) / dtype(divisor)
+    like = np.empty(0, dtype)
+    kernels.sum_in_place(places(table, world_size), start, stop, scale, divisor, like)
     np.testing.assert_array_equal(table, expected)
+
+
+def test_sum_in_place_adds_in_rank_order():
+    """1e8 swallows the 1 only if it comes first."""
+    table = np.array([[1e8], [1.0], [-1e8]], np.float32)
+    kernels.sum_in_place(places(table, 3), 0, 1, 1.0, 1, np.empty(0, np.float32))
+    assert table.tolist() == [[0], [0], [0]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize(("start", "stop"), [(0, 0), (16, 17), (0, 6016), (32, 5999), (6000, 6016)])
+def test_sum_past_caches(start, stop, rank, dtype):
+    """The same numbers in the same places as the usual way."""
+    memory = aligned(2 * 6016, dtype)
+    memory[:] = rows(2, 6016, dtype).reshape(-1) / 3
+    expected, like = memory.copy(), np.empty(0, dtype)
+    kernels.sum_in_place(places(expected, 2), start, stop, 0.5, 1, like)
+    kernels.sum_past_caches(places(memory, 2), rank, start, stop, 0.5, like)
+    np.testing.assert_array_equal(memory, expected)
+
+
+def aligned(count: int, dtype: type) -> np.ndarray:
+    """Memory that begins on a cache line."""
+    memory = np.empty(count + LINE, dtype)
+    skipped = -memory.ctypes.data % LINE // memory.itemsize
+    return memory[skipped : skipped + count]
 
 
 @pytest.fixture
@@ -186,24 +225,6 @@ def test_sum_pieces_stops_after_a_step_in_which_all_have_shared_tensors(
     assert done == expected
     np.testing.assert_array_equal(data, np.arange(50.0))
     assert kernels.has_arrived(base, 1, 7)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("divisor", [1, 3])
-@pytest.mark.parametrize("world_size", [2, 3, 4])
-def test_sum_in_place(world_size, divisor, dtype):
-    rng = np.random.default_rng(0)
-    rows = [rng.normal(size=3000).astype(dtype) for _ in range(world_size)]
-    total = rows[0][100:2900].copy()
-    for row in rows[1:]:
-        total += row[100:2900]
-    expected = [row.copy() for row in rows]
-    for row in expected:
-        row[100:2900] = total / dtype(divisor)
-    addresses = np.array([row.ctypes.data for row in rows], np.int64)
-    kernels.sum_in_place(addresses, 100, 2900, divisor, np.empty(0, dtype))
-    for row, wanted in zip(rows, expected, strict=True):
-        np.testing.assert_array_equal(row, wanted)
 
 
 def test_a_sleeper_is_woken(control):

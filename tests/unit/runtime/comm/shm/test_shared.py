@@ -52,15 +52,15 @@ def test_ranks_exchange_handles_once_and_see_each_others_memory():
         said.append(handle)
         return [handle, said[0]]
 
-    tensors[1].addresses((1, 1), exchange)  # which leaves its handle
+    tensors[1].share((1, 1), torch.float32, exchange)  # which leaves its handle
     del said[1:]
-    found = tensors[0].addresses((1, 1), exchange)
-    assert tensors[0].addresses((1, 1), exchange) is found
+    found = tensors[0].share((1, 1), torch.float32, exchange)
+    assert tensors[0].share((1, 1), torch.float32, exchange) is found
     assert len(said) == 2
-    assert found[0] == own.data_ptr()
-    assert found[1] != other.data_ptr()  # mapped a second time
+    assert found.addresses[0] == own.data_ptr()
+    assert found.addresses[1] != other.data_ptr()  # mapped a second time
     other.copy_(torch.arange(4.0))
-    seen = (ctypes.c_float * 4).from_address(int(found[1]))
+    seen = (ctypes.c_float * 4).from_address(int(found.addresses[1]))
     assert list(seen) == [0.0, 1.0, 2.0, 3.0]
     before = files()
     del own

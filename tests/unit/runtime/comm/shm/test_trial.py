@@ -1,76 +1,63 @@
-"""Which way to write a rank chooses, with an exchange that takes as long as it is told."""
+"""Which of two ways stays."""
 
 from __future__ import annotations
 
+import statistics
+
 import pytest
 
-from argosy.runtime.comm.backends.shm import trial
-from argosy.runtime.comm.backends.shm.trial import TRIAL_BYTES, Trial
+from argosy.runtime.comm.backends.shm.trial import Trial
 
 
-class Exchange:
-    """Takes ``times_ns[streams]`` of a clock of its own."""
-
-    def __init__(self, found: Trial, monkeypatch, cached_ns: int, streamed_ns: int) -> None:
-        self.now_ns = 0
-        self.ways: list[bool] = []
-        self.counts = True
-        self.times_ns = {False: cached_ns, True: streamed_ns}
-        self._trial = found
-        monkeypatch.setattr(trial.time, "perf_counter_ns", lambda: self.now_ns)
-
-    def __call__(self) -> bool:
-        self.ways.append(self._trial.streams)
-        self.now_ns += self.times_ns[self._trial.streams]
-        return self.counts
+def tried(usual_ns: int, other_ns: int, judge=statistics.median) -> tuple[Trial, list[bool]]:
+    """A trial that is over, and the ways it went; one turn of each took far longer."""
+    trial, ways = Trial(18, judge), []
+    while not trial.is_over:
+        ways.append(trial.way)
+        late = 10**9 if len(ways) in (5, 6) else 0
+        trial.note((other_ns if trial.way else usual_ns) + late)
+    return trial, ways
 
 
-@pytest.mark.parametrize(("cached_ns", "streamed_ns"), [(40, 20), (20, 40)])
-def test_the_faster_way_is_chosen(monkeypatch, cached_ns, streamed_ns):
-    found = Trial(world_size=2)
-    exchange = Exchange(found, monkeypatch, cached_ns, streamed_ns)
-    found.follow(TRIAL_BYTES, exchange)
-    assert exchange.ways == [False, False, True, True]
-    assert found.streams == (streamed_ns < cached_ns)
+@pytest.mark.parametrize("judge", [statistics.median, min])
+@pytest.mark.parametrize(("usual_ns", "other_ns"), [(100, 90), (90, 100)])
+def test_the_faster_way_stays(usual_ns, other_ns, judge):
+    trial, ways = tried(usual_ns, other_ns, judge)
+    assert trial.way is (other_ns < usual_ns)
+    assert ways == [False, True] * 9
 
 
-def test_the_shortest_time_of_all_trials_counts(monkeypatch):
-    found = Trial(world_size=2)
-    exchange = Exchange(found, monkeypatch, 40, 500)  # held up
-    found.follow(TRIAL_BYTES, exchange)
-    assert not found.streams
-    exchange.times_ns = {False: 900, True: 30}
-    found.follow(TRIAL_BYTES, exchange)
-    assert found.streams
+def test_of_two_alike_the_usual_one_stays():
+    trial, _ = tried(100, 100)
+    assert trial.way is False
 
 
-def test_times_that_do_not_count_are_left_out(monkeypatch):
-    found = Trial(world_size=2)
-    exchange = Exchange(found, monkeypatch, 10, 5)
-    exchange.counts = False
-    found.follow(TRIAL_BYTES, exchange)
-    assert not found.streams
-    exchange.counts, exchange.times_ns = True, {False: 20, True: 30}
-    found.follow(TRIAL_BYTES, exchange)
-    assert not found.streams
+def test_times_that_do_not_count_are_turns_all_the_same():
+    trial, ways = Trial(6, min), []
+    for took_ns, counts in [
+        (50, True),
+        (10, False),
+        (60, True),
+        (70, True),
+        (1, False),
+        (9, False),
+    ]:
+        ways.append(trial.way)
+        trial.note(took_ns, counts)
+    assert ways == [False, True] * 3
+    assert trial.is_over
+    assert trial.way is False
 
 
-def test_every_rank_tries_as_often_whatever_it_finds(monkeypatch):
-    numbers = []
-    for counts in (False, True):
-        found = Trial(world_size=2)
-        exchange = Exchange(found, monkeypatch, 10, 5)
-        exchange.counts = counts
-        for _ in range(20):
-            found.follow(TRIAL_BYTES - 1, exchange)
-            found.follow(TRIAL_BYTES, exchange)
-        numbers.append(len(exchange.ways))
-    assert numbers == [32, 32]
-    assert found.streams
+def test_a_way_without_a_time_is_not_chosen():
+    trial = Trial(4, min)
+    for counts in (False, True, False, True):
+        trial.note(10, counts)
+    assert trial.is_over
+    assert trial.way is False
 
 
-def test_one_rank_tries_nothing(monkeypatch):
-    found = Trial(world_size=1)
-    exchange = Exchange(found, monkeypatch, 40, 20)
-    found.follow(TRIAL_BYTES, exchange)
-    assert not exchange.ways
+def test_without_turns_the_usual_way_stays():
+    trial = Trial(0, min)
+    assert trial.is_over
+    assert trial.way is False

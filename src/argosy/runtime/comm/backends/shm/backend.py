@@ -16,6 +16,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
+from time import perf_counter_ns
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
@@ -32,7 +33,7 @@ from argosy.runtime.comm import arguments, fingerprint
 from argosy.runtime.comm.backend import Backend, ReduceOp, flattened
 from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.board import Board, Seat, board_bytes
-from argosy.runtime.comm.backends.shm.bucket import ShmBucket, bucket_offset, row_bytes, share_of
+from argosy.runtime.comm.backends.shm.bucket import ShmBucket, bucket_offset, row_bytes
 from argosy.runtime.comm.backends.shm.care import await_keys, poll
 from argosy.runtime.comm.backends.shm.compiled import kernels, streaming
 from argosy.runtime.comm.backends.shm.mail import Letter, Mail
@@ -41,7 +42,7 @@ from argosy.runtime.comm.backends.shm.reduction import HAS_KERNEL, Rows, combine
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.backends.shm.shared import LEAST_BYTES, SharedTensors
 from argosy.runtime.comm.backends.shm.steps import Steps
-from argosy.runtime.comm.backends.shm.trial import LEAST_STREAMED, TRIAL_BYTES, Trial
+from argosy.runtime.comm.backends.shm.trial import Trial
 from argosy.runtime.comm.bucket import Bucket
 
 _P = ParamSpec("_P")
@@ -54,6 +55,12 @@ _DIRECT_UP_TO = 3
 _DIRECT_BYTES = 1 << 14
 # of a sum: both ranks' fit into a second-level cache, and a step takes a microsecond
 _PIECE_BYTES = 1 << 18
+_LEAST_STREAMED = 1 << 14  # bytes; below it, writing past the cache costs more than it saves
+# Bytes of a piece with which that is tried, and of the collectives after which it is. The turns are
+# spread over several, since ranks may share a core at first; an even number at once, so that the
+# usual way stays until all are taken.
+_TRIAL_BYTES = 1 << 18
+_NUM_TURNS, _TURNS_AT_ONCE = 32, 4
 _SUMS = frozenset((op, dtype) for op in (ReduceOp.SUM, ReduceOp.AVG) for dtype in HAS_KERNEL)
 
 
@@ -122,7 +129,8 @@ class ShmBackend(Backend):
             self._own_board.enter()
             seat = Seat(self._own_board, range(world_size))
         self._steps = Steps(name, rank, self._segment, timeout_s, seat.board, seat.ranks)
-        self._trial = Trial(world_size)
+        # whether large pieces are better written past the cache
+        self._streaming = Trial(_NUM_TURNS if world_size > 1 else 0, min)
         self._mail = Mail(self._segment, self._layout, rank, self._steps)
         slots = self._segment.array(self._layout.data_offset, (world_size, 2, slot_bytes), np.uint8)
         self._rows = _RowsByDtype(torch.from_numpy(slots))
@@ -185,22 +193,30 @@ class ShmBackend(Backend):
     def _put(self, slots: Rows, start: int, source: torch.Tensor) -> None:
         """Write ``source``, which is flat, into the own buffer from element ``start`` on."""
         target = slots.tensor[self.rank, start : start + source.numel()]
-        if self._trial.streams and source.nbytes >= LEAST_STREAMED:
+        if self._streaming.way and source.nbytes >= _LEAST_STREAMED:
             streaming.stream_copy(target.data_ptr(), source.data_ptr(), source.nbytes)
         else:
             target.copy_(source)
 
-    def _exchange(self) -> bool:
-        """Have every rank read a piece of every other; False if ranks were on one core, where no
-        line has to be taken from another.
+    def _try_streaming(self, num_bytes: int) -> None:
+        """After a collective that moved ``num_bytes``, the same on all ranks: see which way to
+        write is faster, if that is not known.
+
+        The shortest times are compared, because that of a rank that was held up says nothing about
+        memory. Since each waits for all others, what one of them loses all see.
         """
-        part = torch.zeros(min(TRIAL_BYTES, self._layout.slot_bytes) // 4)
-        rows = self._buffer(part.dtype)
-        self._put(rows, 0, part)
-        self._steps.run()
-        n, into = self.world_size, part.numpy()
-        kernels.add_others(rows.memory, rows.first, rows.stride, n, self.rank, into)
-        return self._steps.are_apart()
+        if self._streaming.is_over or num_bytes < _TRIAL_BYTES:
+            return
+        part = torch.zeros(min(_TRIAL_BYTES, self._layout.slot_bytes) // 4)
+        for _ in range(_TURNS_AT_ONCE):
+            began_ns = perf_counter_ns()
+            rows = self._buffer(part.dtype)
+            self._put(rows, 0, part)
+            self._steps.run()
+            n, into = self.world_size, part.numpy()
+            kernels.add_others(rows.memory, rows.first, rows.stride, n, self.rank, into)
+            # on one core no line has to be taken from another
+            self._streaming.note(perf_counter_ns() - began_ns, self._steps.are_apart())
 
     def _pieces(self, count: int, dtype: torch.dtype, parts: int = 1) -> list[tuple[int, int]]:
         """Ranges of at most a buffer's share each; one empty range for nothing, so that every call
@@ -239,7 +255,7 @@ class ShmBackend(Backend):
             sum_in_place = functools.partial(self._sum_in_place, whole, divisor)
         left = self._steps.begin_sum(
             dtype, whole.numel(), int(op), rows, whole.data_ptr(), piece, divisor, limit_s,
-            shared, sum_in_place, self._trial.streams and whole.nbytes >= LEAST_STREAMED,
+            shared, sum_in_place, self._streaming.way and whole.nbytes >= _LEAST_STREAMED,
         )  # fmt: skip
         if left is not None:
             if limit_s is not None and whole is tensor:
@@ -247,7 +263,7 @@ class ShmBackend(Backend):
             left()
         if whole is not tensor:
             tensor.detach().copy_(whole)
-        self._trial.follow(whole.nbytes, self._exchange)
+        self._try_streaming(whole.nbytes)
         return None
 
     # without a limit it returns None
@@ -268,7 +284,7 @@ class ShmBackend(Backend):
     def _finish(self, left: Callable[[], None], tensor: torch.Tensor) -> None:
         """Do what is left of a sum in ``tensor``, which lives until then."""
         left()
-        self._trial.follow(tensor.nbytes, self._exchange)
+        self._try_streaming(tensor.nbytes)
 
     def _all_reduce_generally(self, tensor: torch.Tensor, op: ReduceOp) -> None:
         arguments.check_reducible("all_reduce", op, tensor.dtype)
@@ -291,7 +307,7 @@ class ShmBackend(Backend):
             else:
                 self._combine_by_shares(slots, piece, op)
         finish()
-        self._trial.follow(flat.nbytes, self._exchange)
+        self._try_streaming(flat.nbytes)
 
     def _sum_in_place(self, tensor: torch.Tensor, divisor: int) -> None:
         """Sum the shared tensors with which all ranks have come to this collective."""
@@ -301,13 +317,14 @@ class ShmBackend(Backend):
             self._gather("all_gather", handles, handle, 0)
             return handles
 
+        numbers = self._steps.shared_numbers()
         try:
-            addresses = self._shared.addresses(self._steps.shared_numbers(), exchange)
+            share = self._shared.share(numbers, tensor.dtype, exchange)
         except CommError as error:
             raise self._steps.give_up(error) from None
-        start, stop = share_of(tensor.numel(), self.rank, self.world_size)
-        like = self._rows[tensor.dtype][0].memory
-        kernels.sum_in_place(addresses, start, stop, divisor, like)
+        is_power = divisor & (divisor - 1) == 0  # then its inverse is exact, and faster
+        scale, by = (1 / divisor, 1) if is_power else (1.0, divisor)
+        share.sum(tensor.numel(), scale, by)
         self._steps.run()
 
     def _combine_by_shares(self, slots: Rows, piece: torch.Tensor, op: ReduceOp) -> None:
@@ -336,7 +353,7 @@ class ShmBackend(Backend):
                 combine(slots, 0, flat[low:high], op)
         if self.rank == dst:
             finish()
-        self._trial.follow(flat.nbytes, self._exchange)
+        self._try_streaming(flat.nbytes)
 
     @_call
     def broadcast(self, tensor: torch.Tensor, src: int) -> None:
@@ -352,7 +369,7 @@ class ShmBackend(Backend):
                 flat[low:high].copy_(slots.tensor[src, : high - low])
         if self.rank != src:
             finish()
-        self._trial.follow(flat.nbytes, self._exchange)
+        self._try_streaming(flat.nbytes)
 
     @_call
     def all_gather(self, outputs: Sequence[torch.Tensor], tensor: torch.Tensor) -> None:
@@ -386,7 +403,7 @@ class ShmBackend(Backend):
                 target[low:high].copy_(slots.tensor[r, : high - low])
         for _, finish in targets:
             finish()
-        self._trial.follow(flat.nbytes, self._exchange)
+        self._try_streaming(flat.nbytes)
 
     @_call
     def scatter(
@@ -416,7 +433,7 @@ class ShmBackend(Backend):
         if self.rank == src:
             flat.copy_(sources[src])
         finish()
-        self._trial.follow(flat.nbytes, self._exchange)
+        self._try_streaming(flat.nbytes)
 
     @_call
     def reduce_scatter(
@@ -436,7 +453,7 @@ class ShmBackend(Backend):
             self._steps.run(check=low == 0)
             combine(slots, self.rank * size, flat[low:high], op)
         finish()
-        self._trial.follow(flat.nbytes, self._exchange)
+        self._try_streaming(flat.nbytes)
 
     @_call
     def all_to_all(self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> None:
@@ -462,7 +479,7 @@ class ShmBackend(Backend):
         targets[self.rank][0].copy_(sources[self.rank][0])
         for _, finish in targets:
             finish()
-        self._trial.follow(largest * dtype.itemsize, self._exchange)
+        self._try_streaming(largest * dtype.itemsize)
 
     def _compare_sizes(self, sent: list[int], expected: list[int]) -> int:
         """Check on every rank that what each sends to each is what that one expects; return the

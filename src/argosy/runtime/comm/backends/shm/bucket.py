@@ -25,10 +25,8 @@ from argosy.foundation.trace import PUBLISHED, REDUCED, trace
 from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.compiled import kernels
 from argosy.runtime.comm.backends.shm.segment import Segment
+from argosy.runtime.comm.backends.shm.share import LASTING, Share, share_of
 from argosy.runtime.comm.bucket import Bucket, tell
-
-_LASTING = 2  # the round in which a bucket is worth huge pages: many are replaced after their first
-_SHARE_ALIGNMENT = 16  # elements; no two ranks write to one cache line
 
 
 class Owner(Protocol):
@@ -58,11 +56,10 @@ class ShmBucket(Bucket):
         rows = torch.from_numpy(
             segment.array(bucket_offset(n), (n, row_bytes(numel, dtype)), np.uint8)
         ).view(dtype)
-        self._memory, self._stride = rows.view(-1), rows.shape[1]
         self._rows = rows[:, :numel]
         self._row_by_rank = list(self._rows)
         self.tensor = self._row_by_rank[owner.rank]
-        self._start, self._stop = share_of(numel, owner.rank, n)
+        self._share = Share([row.data_ptr() for row in rows], owner.rank, dtype)
         self._round = 0
         self._is_share_done = True
 
@@ -70,8 +67,8 @@ class ShmBucket(Bucket):
         self._owner.check_member("backward of DataParallel")
         began_ns = perf_counter_ns() if trace.recordings else 0
         self._round += 1
-        if self._round == _LASTING:
-            size = self._stride * self._rows.dtype.itemsize
+        if self._round == LASTING:
+            size = row_bytes(self._rows.shape[1], self._rows.dtype)
             self._segment.use_huge_pages(
                 bucket_offset(self._owner.world_size) + self._owner.rank * size, size
             )
@@ -105,35 +102,26 @@ class ShmBucket(Bucket):
 
     def _average_share(self) -> None:
         began_ns = perf_counter_ns() if trace.recordings else 0
-        scale = 1.0 / self._owner.world_size
+        n, numel = self._owner.world_size, self.tensor.numel()
+        mine = slice(*share_of(numel, self._owner.rank, n))
         if self._rows.dtype in (torch.float32, torch.float64):
-            memory, n = self._memory.numpy(), self._owner.world_size
-            kernels.sum_everywhere(memory, self._stride, n, self._start, self._stop, scale)
+            self._share.sum(numel, 1.0 / n)
         else:
-            share = self._rows[:, self._start : self._stop]
+            share = self._rows[:, mine]
             total = share[0].float()
             for row in share[1:]:
                 total += row
-            share.copy_((total * scale).to(share.dtype).expand_as(share))
+            share.copy_((total * (1.0 / n)).to(share.dtype).expand_as(share))
         self._is_share_done = True
         kernels.arrive(self._segment.address, self._owner.rank, 2 * self._round)
         if began_ns:
-            share = self.tensor[self._start : self._stop]
+            share = self.tensor[mine]
             tell(REDUCED, self._owner.name, self._number, self._round, began_ns, share)
 
     def close(self) -> None:
-        self._memory = self._rows = self.tensor = torch.empty(0)
+        self._rows = self.tensor = torch.empty(0)
         self._row_by_rank = []
         self._segment.close()
-
-
-def share_of(numel: int, rank: int, world_size: int) -> tuple[int, int]:
-    """The elements that ``rank`` adds up for all: first and end."""
-    blocks = -(-numel // _SHARE_ALIGNMENT)
-    start, stop = (
-        min(blocks * r // world_size * _SHARE_ALIGNMENT, numel) for r in (rank, rank + 1)
-    )
-    return start, stop
 
 
 def bucket_offset(world_size: int) -> int:

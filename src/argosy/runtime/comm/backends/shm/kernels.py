@@ -15,7 +15,7 @@ import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
 from argosy.runtime.comm.backends.shm import layout
-from argosy.runtime.comm.backends.shm.streaming import stream_copy
+from argosy.runtime.comm.backends.shm.streaming import LINE, stream_copy, sum_lines
 from argosy.runtime.comm.backends.shm.sync import (
     MOVES_FIRST,
     MOVES_WHEN_WOKEN,
@@ -277,50 +277,25 @@ def sum_late_piece(
 
 
 @numba.njit(nogil=True, cache=True)
-def sum_everywhere(
-    memory: Any, stride: int, world_size: int, start: int, stop: int, scale: float
+def sum_in_place(
+    addresses: Any, start: int, stop: int, scale: float, divisor: int, like: Any
 ) -> None:
-    """Replace columns [start, stop) of every row of ``stride`` elements by their sum over the rows
-    times ``scale``, in one pass.
-
-    Each rank calls it on its own share of the columns: every element is read once and written once
-    per row. Flat memory for the reason that ``sum_rows`` gives.
-    """
-    factor = memory.dtype.type(scale)
-    if world_size == 1:
-        memory[start:stop] *= factor
-        return
-    for low in range(start, stop, _BLOCK):
-        size = min(_BLOCK, stop - low)
-        first = memory[low : low + size]
-        last = memory[(world_size - 1) * stride + low : (world_size - 1) * stride + low + size]
-        for r in range(1, world_size - 1):
-            row = memory[r * stride + low : r * stride + low + size]
-            for i in range(size):
-                first[i] += row[i]
-        for i in range(size):
-            value = (first[i] + last[i]) * factor
-            first[i] = value
-            last[i] = value
-        for r in range(1, world_size - 1):
-            row = memory[r * stride + low : r * stride + low + size]
-            for i in range(size):
-                row[i] = first[i]
-
-
-@numba.njit(nogil=True, cache=True)
-def sum_in_place(addresses: Any, start: int, stop: int, divisor: int, like: Any) -> None:
     """Replace elements [start, stop) at each of ``addresses``, one for a rank, by their sum in rank
-    order divided by ``divisor``, in one pass.
+    order, times ``scale`` and divided by ``divisor``, in one pass.
 
-    Each rank calls it on its own share of the elements, as it does ``sum_everywhere``.
+    Each rank calls it on its own share of the elements: every element is read once and written once
+    per rank.
     """
     n = addresses.shape[0]
-    by = like.dtype.type(divisor)
+    factor, by = like.dtype.type(scale), like.dtype.type(divisor)
     for low in range(start, stop, _BLOCK):
         size = min(_BLOCK, stop - low)
         offset = low * like.itemsize
         first = elements_at(addresses[0] + offset, size, like)
+        if n == 1:
+            for i in range(size):
+                first[i] = first[i] * factor / by
+            continue
         last = elements_at(addresses[n - 1] + offset, size, like)
         for r in range(1, n - 1):
             row = elements_at(addresses[r] + offset, size, like)
@@ -328,15 +303,31 @@ def sum_in_place(addresses: Any, start: int, stop: int, divisor: int, like: Any)
                 first[i] += row[i]
         if divisor > 1:
             for i in range(size):
-                value = (first[i] + last[i]) / by
+                value = (first[i] + last[i]) * factor / by
                 first[i] = value
                 last[i] = value
         else:
             for i in range(size):
-                value = first[i] + last[i]
+                value = (first[i] + last[i]) * factor
                 first[i] = value
                 last[i] = value
         for r in range(1, n - 1):
             row = elements_at(addresses[r] + offset, size, like)
             for i in range(size):
                 row[i] = first[i]
+
+
+@numba.njit(nogil=True, cache=True)
+def sum_past_caches(
+    addresses: Any, rank: int, start: int, stop: int, scale: float, like: Any
+) -> None:
+    """``sum_in_place`` of two ranks, of which ``rank`` calls it: what belongs to the other is
+    written past the caches of this core. Both addresses and ``start`` are those of cache lines.
+    """
+    size = like.itemsize
+    end = stop - (stop - start) % (LINE // size)
+    factor = like.dtype.type(scale)
+    own, other = addresses[rank], addresses[1 - rank]
+    for at in range(start * size, end * size, LINE):
+        sum_lines(own + at, other + at, factor)
+    sum_in_place(addresses, end, stop, scale, 1, like)

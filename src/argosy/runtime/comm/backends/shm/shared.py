@@ -17,15 +17,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from argosy.runtime.comm.backends.shm.segment import Segment, collapse
+from argosy.runtime.comm.backends.shm.share import LASTING, Share
 
 # below it, copying through the group's buffers takes as long as a second step
 LEAST_BYTES = 1 << 20
 HANDLE_BYTES = 64
-_LASTING = 2  # the sum at which memory is worth huge pages: DDP makes new buckets after its first
 
 
 @dataclass(frozen=True)
@@ -38,17 +37,13 @@ class _Own:
 
 
 class _Met:
-    """Tensors of all ranks that were summed together: where they are here."""
+    """Tensors of all ranks that were summed together: this rank's share, and what keeps the others
+    mapped.
+    """
 
-    def __init__(self, addresses: npt.NDArray[np.int64], others: Sequence[Segment]) -> None:
-        self.addresses = addresses
-        self._others = others  # keeps them mapped
-        self._num_sums = 0
-
-    def count(self) -> bool:
-        """Count a sum; True at the one that shows that they are going to last."""
-        self._num_sums += 1
-        return self._num_sums == _LASTING
+    def __init__(self, share: Share, others: Sequence[Segment]) -> None:
+        self.share = share
+        self._others = others
 
 
 class SharedTensors:
@@ -86,30 +81,34 @@ class SharedTensors:
         own = self._own.get(tensor.data_ptr())
         return own.number if own is not None and tensor.nbytes <= own.num_bytes else 0
 
-    def addresses(
+    def share(
         self,
         numbers: tuple[int, ...],
+        dtype: torch.dtype,
         exchange: Callable[[torch.Tensor], Sequence[torch.Tensor]],
-    ) -> npt.NDArray[np.int64]:
-        """Where the tensors of all ranks with these ``numbers`` are in this process. Ranks that
-        have not met with them before ``exchange`` handles.
+    ) -> Share:
+        """This rank's share of the tensors of all ranks with these ``numbers``. Ranks that have not
+        met with them before ``exchange`` handles.
         """
         met = self._met.get(numbers)
         if met is None:
-            met = self._met[numbers] = self._meet(numbers[self._rank], exchange)
-        if met.count():
-            own = met.addresses[self._rank]
-            collapse(int(own), self._own[int(own)].num_bytes)
-        return met.addresses
+            met = self._met[numbers] = self._meet(numbers[self._rank], dtype, exchange)
+        if met.share.num_sums == LASTING - 1:  # this sum shows that they are going to last
+            own = int(met.share.addresses[self._rank])
+            collapse(own, self._own[own].num_bytes)
+        return met.share
 
     def _meet(
-        self, number: int, exchange: Callable[[torch.Tensor], Sequence[torch.Tensor]]
+        self,
+        number: int,
+        dtype: torch.dtype,
+        exchange: Callable[[torch.Tensor], Sequence[torch.Tensor]],
     ) -> _Met:
         address, own = next((a, own) for a, own in self._own.items() if own.number == number)
         handles = [_text(part) for part in exchange(_bytes(own.handle))]
         others = {r: Segment.attach(h) for r, h in enumerate(handles) if r != self._rank}
         found = [others[r].address if r in others else address for r in range(len(handles))]
-        return _Met(np.array(found, np.int64), list(others.values()))
+        return _Met(Share(found, self._rank, dtype), list(others.values()))
 
 
 def _bytes(handle: str) -> torch.Tensor:
