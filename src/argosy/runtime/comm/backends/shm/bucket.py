@@ -9,7 +9,9 @@
 
 A round takes two steps: *ready* (all rows are filled) and *done* (all shares are averaged). Each
 rank averages its own share of the columns, in all rows at once: it reads S and writes S bytes, and
-nothing is copied in or out.
+nothing is copied in or out. Of two ranks, each may write into the other's row past its own caches
+(``streaming.py``), with the same bits; a large bucket finds out whether that is faster
+(``share.py``).
 """
 
 from __future__ import annotations
