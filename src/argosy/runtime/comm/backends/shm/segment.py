@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from argosy.foundation import memory_file
 from argosy.foundation.errors import CommError
 from argosy.runtime.comm import forks
 
@@ -63,12 +64,14 @@ class Segment:
     @classmethod
     def create(cls, name: str, num_bytes: int) -> Segment:
         """Make a new one; ``handle`` is what others attach by."""
-        fd = os.memfd_create(f"argosy-{name}", os.MFD_CLOEXEC)
         try:
-            os.ftruncate(fd, num_bytes)
-            return cls(fd, num_bytes)
+            fd = memory_file.make(name, num_bytes)
+            try:
+                return cls(fd, num_bytes)
+            except BaseException:
+                os.close(fd)
+                raise
         except OSError as error:
-            os.close(fd)
             raise CommError(
                 f"cannot make a shared-memory segment of {num_bytes} bytes for {name!r}: {error}"
             ) from error
