@@ -209,18 +209,22 @@ def test_a_server_that_is_started_again_does_not_wait_for_who_has_finished(tmp_p
         assert not service.stopped.is_set()
         marks = list((tmp_path / "0").glob("finished.*"))
         assert [mark.name for mark in marks] == ["finished.0"]
-    marks[0].touch()  # a server that was killed has not ended its job
+    ended = tmp_path / "0" / "ended"
+    ended.unlink()  # a server that was killed has not ended its job
+    marks[0].touch()
     with job(tmp_path, num_workers=2, joins=False) as ([service], [_, other]):
         other.join()
         other.create_sparse(SPEC, "sync")
         other.push("emb", np.array([1]), np.ones((1, 3), np.float32))
         other.leave()
         assert service.stopped.is_set()
+    ended.unlink()
     marks[0].touch()
     (tmp_path / "0" / "finished.1").touch()
     with job(tmp_path, num_workers=2, joins=False) as ([service], _):
         assert service.stopped.is_set()
     assert not list((tmp_path / "0").glob("finished.*"))
+    assert ended.exists()
 
 
 def test_a_worker_that_comes_back_after_its_goodbye_is_waited_for(tmp_path):
