@@ -108,6 +108,42 @@ def test_a_killed_server_comes_back_with_its_tables(tmp_path, launch):
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+KILLED_AT_THE_END = TRAIN.replace("    sys.exit(0)\n", "    os.kill(os.getpid(), 9)\n")
+KILLED_BEFORE_IT_FORGETS = TRAIN.replace(
+    "    service.serve_to_the_end()\n",
+    """\
+    if not os.path.exists("killed"):
+        open("killed", "w").close()
+        tables.end_job = lambda: os.kill(os.getpid(), 9)
+    service.serve_to_the_end()
+""",
+)
+# the launcher hears of the server's death while a worker still runs
+STAYING = """
+while "server 0 was killed" not in open("stderr").read():
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (KILLED_AT_THE_END, "its part in the job was over"),
+        (KILLED_BEFORE_IT_FORGETS, "it is started again"),
+    ],
+)
+def test_a_server_that_is_killed_after_the_last_goodbye_keeps_nobody_waiting(
+    tmp_path, launch, text, told
+):
+    launcher = launch("--server_num", "1", "--worker_num", "1", script(tmp_path, text + STAYING))
+    # were the server to wait for its worker, it would be ended after 30 s
+    assert launcher.wait(25) == 0, launcher.stderr
+    (line,) = (x for x in launcher.stderr.splitlines() if "server 0 was killed by SIGKILL" in x)
+    assert told in line
+    assert f"values {[-6.0] * 4}\n" in launcher.stdout
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
 @pytest.mark.attack("Another process takes a server's port before the server, or after its death")
 def test_the_port_of_a_server_cannot_be_taken(tmp_path, launch):
     text = TRAIN.replace(

@@ -168,3 +168,23 @@ def test_tables_of_servers_are_kept(tmp_path, started):
     assert kept[-1]["rows"] == 4
     (table,) = data_in(run / "report.html")["tables"]
     assert (table["label"], table["rows"][-1]) == ("t", 4)
+
+
+def test_a_worker_that_waits_for_a_server_gets_a_card(tmp_path, started):
+    """In a synchronous step the server waits for the other worker, and is asked meanwhile."""
+    text = SERVED.replace('"async"', '"sync"').replace(
+        "        client.push(",
+        """\
+        while number == 1 and step == 3 and not any(Path("log").glob("runs/*/card-1.json")):
+            time.sleep(0.01)
+        client.push(""",
+    )
+    name = script(tmp_path, "import argosy.distributed.job\n" + text)
+    started.append(Launcher(tmp_path, "--server_num", "1", "--worker_num", "2", name))
+    assert started[0].wait() == 0, started[0].stderr
+    (path,) = run_of(tmp_path).glob("card-*.json")
+    card = json.loads(path.read_text())
+    waiting = next(member for member in card["members"] if member["label"] == "worker 0")
+    assert re.fullmatch(r"step of 't' at server 0 \(127\.0\.0\.1:\d+\)", waiting["waits_at"])
+    assert card["cause"] == f"worker 0 has waited 5 s: {waiting['waits_at']}"
+    assert "in push" in waiting["stacks"]

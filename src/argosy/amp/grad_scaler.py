@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from argosy.amp.auto_cast import amp_global_state
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import BadArgument, CheckpointError, DtypeError, UsageError
 from argosy.ops.math.elementwise import multiply
 from argosy.ops.training.loss_scaling import check_finite_and_unscale_
@@ -301,6 +302,4 @@ def _written_grad(param: Tensor) -> torch.Tensor | None:
     """
     main = getattr(param, "main_grad", None)
     grad = main.raw if main is not None else param.raw.grad
-    if grad is None:
-        return None
-    return grad._values() if grad.is_sparse else grad
+    return None if grad is None else private.stored(grad)

@@ -3,13 +3,14 @@ else, so that a torch that has moved one is told, or met, in one place.
 
 Names are bound when this module is imported: a call through it costs what a call of torch's costs.
 What would take long to import is a function. Two attributes of tensors are used besides,
-``_version`` and ``_is_view()``.
+``_version`` and ``_is_view()``, and those that a subclass of a class of torch inherits.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -52,6 +53,8 @@ fused_sgd_ = torch._fused_sgd_
 mse_loss: Callable[..., Tensor] = torch._C._nn.mse_loss
 nll_loss: Callable[..., Tensor] = torch._C._nn.nll_loss  # type: ignore[attr-defined]
 standard_gamma = torch._standard_gamma
+upsample_bilinear2d_aa = torch.ops.aten._upsample_bilinear2d_aa
+upsample_bicubic2d_aa = torch.ops.aten._upsample_bicubic2d_aa
 
 # x @ weight.t() by oneDNN, for any dense tensors; None in a torch without it
 onednn_linear: Callable[..., Tensor] | None = (
@@ -97,6 +100,21 @@ def is_transformed() -> bool:
     )
 
 
+# what a sparse tensor stores, as it is: documented ones sum rows that repeat, or refuse them
+sparse_indices = torch.Tensor._indices
+sparse_values = torch.Tensor._values
+
+
+def stored(x: Tensor) -> Tensor:
+    """The numbers that ``x`` has in memory: of a sparse one those of its rows, as they come."""
+    return sparse_values(x) if x.is_sparse else x
+
+
+def num_gradient_hooks(x: Tensor) -> tuple[int, int]:
+    """How many hooks a tensor has that see its gradient, and that see it where it is kept."""
+    return len(x._backward_hooks or ()), len(getattr(x, "_post_accumulate_grad_hooks", None) or ())
+
+
 # what a profiler shows: whether one runs; a span that any thread may end
 profiler_is_enabled: Callable[[], bool] = torch._C._autograd._profiler_enabled
 enter_span: Callable[..., Any] = torch._C._autograd._record_function_with_args_enter
@@ -123,6 +141,55 @@ def data_iterator() -> Any:
     from torch.utils.data.dataloader import _BaseDataLoaderIter
 
     return _BaseDataLoaderIter
+
+
+def data_worker_ends(iterator: Any) -> tuple[Any, Any]:
+    """Of a pass with workers: the queue of their results, and the event that ends them."""
+    kept = vars(iterator)
+    return kept["_worker_result_queue"], kept["_workers_done_event"]
+
+
+# process groups, which only some processes make
+
+
+def set_default_backend(group: Any, kind: Any, backend: Any) -> None:
+    """Have a process group take ``backend`` for tensors of the CPU, and where no device is
+    named.
+    """
+    group._register_backend(torch.device("cpu"), kind, backend)
+    group._set_default_backend(kind)
+
+
+def registered_backends() -> Mapping[str, Any]:
+    """What was registered with torch.distributed, by name: makers of process groups."""
+    from torch.distributed import Backend
+
+    return getattr(Backend, "_plugins", {})
+
+
+def registered_options() -> Any:
+    """What a registered maker that wants more than four arguments is given."""
+    from torch.distributed import distributed_c10d
+
+    return distributed_c10d._DistributedBackendOptions()  # type: ignore[attr-defined]
+
+
+def gloo_options(timeout: timedelta, devices: list[Any], num_threads: int) -> Any:
+    """The settings of a process group of gloo."""
+    from torch.distributed import ProcessGroupGloo
+
+    options: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]
+    options._timeout, options._devices, options._threads = timeout, devices, num_threads
+    return options
+
+
+def nccl_options(timeout: timedelta) -> Any:
+    """The settings of a process group of NCCL."""
+    from torch.distributed import ProcessGroupNCCL
+
+    options = ProcessGroupNCCL.Options()
+    options._timeout = timeout
+    return options
 
 
 def compiler_marks() -> tuple[Callable[..., Any], dict[str, dict[Any, Any]]]:

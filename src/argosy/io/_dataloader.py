@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from argosy.foundation import torch_private
 from argosy.foundation.account import DATA, account
 from argosy.foundation.errors import BadArgument, ChildFailed, NotSupported, UsageError
 from argosy.foundation.places import Place, to_place
@@ -308,13 +309,11 @@ class BatchIterator:
 
     @property
     def _data_queue(self) -> Any:
-        batches: Any = self._batches
-        return batches._worker_result_queue
+        return torch_private.data_worker_ends(self._batches)[0]
 
     @property
     def _workers_done_event(self) -> Any:
-        batches: Any = self._batches
-        return batches._workers_done_event
+        return torch_private.data_worker_ends(self._batches)[1]
 
     def _worker_loop(
         self,

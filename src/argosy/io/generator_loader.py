@@ -27,6 +27,17 @@ class ReaderFailed(ArgosyError, SystemError):
     """The source of a loader raised an exception, which is the cause of this one."""
 
 
+def in_batches(
+    reader: Callable[[], Any], batch_size: int, drop_last: bool
+) -> Callable[[], Iterator[list[Any]]]:
+    """Gather the samples of ``reader()`` into batches, for ``set_sample_generator`` of a loader."""
+    if batch_size <= 0:
+        raise BadArgument(
+            f"set_sample_generator: batch_size must be larger than 0, but received {batch_size}"
+        )
+    return batch_samples(reader, batch_size, drop_last)
+
+
 def read_ahead(source: Callable[[], Any], capacity: int) -> Generator[Any]:
     """The batches of ``source()``, up to ``capacity`` of them read ahead in a thread."""
     batches = buffered(source, capacity)() if capacity else source()
@@ -89,11 +100,7 @@ class GeneratorLoader:
         self, reader: Callable[[], Any], batch_size: int, drop_last: bool = True, places: Any = None
     ) -> GeneratorLoader:
         """``reader()`` gives samples, tuples of fields; they are gathered into batches."""
-        if batch_size <= 0:
-            raise BadArgument(
-                f"set_sample_generator: batch_size must be larger than 0, but received {batch_size}"
-            )
-        return self.set_sample_list_generator(batch_samples(reader, batch_size, drop_last), places)
+        return self.set_sample_list_generator(in_batches(reader, batch_size, drop_last), places)
 
     def set_sample_list_generator(
         self, reader: Callable[[], Any], places: Any = None

@@ -20,6 +20,7 @@ from pathlib import Path
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import ArgosyError, UsageError
 from argosy.runtime.observe import chrome, jobs, parts
+from argosy.runtime.observe.label import is_server
 from argosy.runtime.observe.ring import Request
 from argosy.runtime.observe.tracing import part_name, parts_folder
 
@@ -96,11 +97,11 @@ class _Asked:
         """Until all files are there, but for those of processes that have gone."""
         deadline = Deadline.after(limit_s)
         while not deadline.expired:
-            has_ranks = any(not label.startswith("server ") for label, _ in self._path_by_process)
+            has_ranks = any(not is_server(label) for label, _ in self._path_by_process)
             if not any(
                 jobs.started_at(pid) is not None and not path.exists()
                 for (label, pid), path in self._path_by_process.items()
-                if with_servers or not (has_ranks and label.startswith("server "))
+                if with_servers or not (has_ranks and is_server(label))
             ):
                 return
             time.sleep(_LOOK_S)

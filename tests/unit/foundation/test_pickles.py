@@ -71,7 +71,7 @@ def test_keys_with_one_hash_are_noticed(monkeypatch, record_property):
     monkeypatch.setattr(_pickle_limits, "_PATIENCE_S", 0.1)
     start = time.monotonic()
     with pytest.raises(CheckpointError, match="take far longer to insert"):
-        read(hostile_pickles.framed(hostile_pickles.flood(15_000)))
+        read(hostile_pickles.framed(hostile_pickles.flood(30_000)))
     record_property("named_s", time.monotonic() - start)
 
 

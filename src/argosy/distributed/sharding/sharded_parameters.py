@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from argosy.foundation import torch_private
 from argosy.foundation.errors import BadArgument, NotSupported, UsageError
 from argosy.foundation.process_state import register
 from argosy.nn import Layer
@@ -45,7 +46,7 @@ class SplitParameter(Parameter):
         must be the same on every rank.
         """
         raw = param.raw
-        if raw._backward_hooks or getattr(raw, "_post_accumulate_grad_hooks", None):
+        if any(torch_private.num_gradient_hooks(raw)):
             raise NotSupported(
                 f"sharding stage 3: parameter {name!r} has hooks on its gradient, which no rank "
                 "has as a whole; keep its layer whole by exclude_layer"

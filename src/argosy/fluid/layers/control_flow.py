@@ -12,21 +12,20 @@ import torch
 
 from argosy import tensor as T
 from argosy.fluid.dygraph.tracer import begin_recording, is_static
+from argosy.fluid.layers.step_recording import StepRecording
 from argosy.fluid.table import define, filled
 from argosy.foundation import dtypes
 from argosy.foundation.errors import DtypeError, OutOfRange, ProgramError, UsageError
 from argosy.ops.fluid import reduction as reduction_ops
-from argosy.static.ir.block import Block
 from argosy.static.ir.operator import leaves
 from argosy.static.ir.sub_blocks import Traffic
 from argosy.static.ir.variable import Variable
 from argosy.static.nn.control_flow import while_loop as static_while_loop
 from argosy.static.record import arrays
-from argosy.static.record.arrays import ArrayVariable, record_array, record_stack, record_write
+from argosy.static.record.arrays import ArrayVariable, record_stack
 from argosy.static.record.control import Branches, loop_variable, record_loop, sub_block
 from argosy.static.record.recorder import recorder
 from argosy.static.record.reinfer import settle
-from argosy.static.record.stepping import record_turns
 from argosy.tensor.engine import Tensor, apply
 
 if TYPE_CHECKING:  # the names of the table
@@ -266,7 +265,7 @@ class Switch:
         return self._branches
 
 
-class StaticRNN:
+class StaticRNN(StepRecording):
     """Runs a step for each entry of the first dimension of its inputs; what it outputs is stacked.
 
     Example:
@@ -286,13 +285,12 @@ class StaticRNN:
         >>> paddle.disable_static()
     """
 
+    _face = "StaticRNN"
+    _outside = "You must invoke {} in rnn block: inside `with rnn.step():`"
+
     def __init__(self, name: str | None = None) -> None:
-        begin_recording("fluid.layers.StaticRNN")
-        self._parent: Block | None = None  # while the step is recorded
+        super().__init__(name)
         self._sources: dict[str, Variable] = {}  # of the inputs of a step
-        self._updates: dict[str, tuple[Variable, Variable | None]] = {}
-        self._arrays: list[ArrayVariable] = []
-        self._outputs: list[Variable] = []
         self._length = -1
 
     @contextlib.contextmanager
@@ -300,31 +298,19 @@ class StaticRNN:
         """Record one step."""
         if self._outputs:
             raise UsageError("StaticRNN.step: the step is recorded already")
-        self._parent = recorder.main.current_block()
-        self._index = loop_variable(T.zeros([1], "int64"))
-        try:
-            with sub_block() as block:
-                yield
-                pairs = self._checked_updates()
-                settle(block, pairs)
-            record_turns(block, self._index, self._count, pairs)
-        finally:
-            self._parent = None
-        self._outputs = [record_stack(array, self._length) for array in self._arrays]
+        with self._recorded():
+            yield
 
-    def _count(self) -> Any:
-        """The number of steps."""
-        return T.shape(next(iter(self._sources.values())))[0:1].astype("int64")
-
-    def _checked_updates(self) -> list[tuple[Variable, Variable]]:
+    def _check_inputs(self) -> None:
         if not self._sources or not self._arrays:
             raise ProgramError("StaticRNN: a step needs a step_input and an output")
-        for memory, new in self._updates.values():
-            if new is None:
-                raise ProgramError(
-                    f"StaticRNN: update_memory was not called for memory {memory.name!r}"
-                )
-        return [(memory, new) for memory, new in self._updates.values() if new is not None]
+
+    def _count(self) -> Any:
+        return T.shape(next(iter(self._sources.values())))[0:1].astype("int64")
+
+    def _gathered(self, array: ArrayVariable) -> Variable:
+        made: Variable = record_stack(array, self._length)
+        return made
 
     def step_input(self, x: Any) -> Any:
         """The entry of this step of ``x``, whose first dimension are the steps."""
@@ -366,23 +352,19 @@ class StaticRNN:
                 extents[init_batch_dim_idx] = T.shape(source)[place : place + 1]
                 init = T.full(extents, init_value, batch_ref.dtype)
             memory = loop_variable(init)
-        self._updates[memory.name] = (memory, None)
+        self._memories[memory.name] = (memory, None)
         return memory
 
     def update_memory(self, mem: Any, var: Any) -> None:
         """Let ``var`` be the memory ``mem`` of the next step."""
         self._require_step("update_memory")
-        if mem.name not in self._updates:
+        if mem.name not in self._memories:
             raise UsageError(f"StaticRNN.update_memory: {mem.name!r} was not made by memory()")
-        self._updates[mem.name] = (mem, var)
+        self._memories[mem.name] = (mem, var)
 
     def step_output(self, o: Any) -> None:
         """Let the values that ``o`` has in each step be an output."""
-        parent = self._require_step("step_output")
-        with parent.program.in_block(parent.idx):
-            array = record_array(o.raw.dtype)
-        record_write(array, self._index, o)
-        self._arrays.append(array)
+        self._add_output(self._require_step("step_output"), o)
 
     def output(self, *outputs: Any) -> None:
         """``step_output`` for each."""
@@ -393,9 +375,4 @@ class StaticRNN:
         """The outputs of all steps."""
         if not self._outputs:
             raise UsageError("StaticRNN: its outputs are there after `with rnn.step():`")
-        return self._outputs[0] if len(self._outputs) == 1 else self._outputs
-
-    def _require_step(self, call: str) -> Block:
-        if self._parent is None:
-            raise UsageError(f"You must invoke {call} in rnn block: inside `with rnn.step():`")
-        return self._parent
+        return self._results()

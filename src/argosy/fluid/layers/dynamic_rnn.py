@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from argosy import tensor as T
-from argosy.fluid.dygraph.tracer import begin_recording
 from argosy.fluid.layers.rank_table import (
     array_to_lod_tensor,
     lod_rank_table,
@@ -16,21 +15,18 @@ from argosy.fluid.layers.rank_table import (
     reorder_lod_tensor_by_rank,
     shrink_memory,
 )
+from argosy.fluid.layers.step_recording import StepRecording
 from argosy.foundation.errors import DtypeError, ProgramError, UsageError
-from argosy.static.ir.block import Block
 from argosy.static.ir.variable import Variable
-from argosy.static.record.arrays import ArrayVariable, record_array, record_read, record_write
-from argosy.static.record.control import loop_variable, sub_block
-from argosy.static.record.recorder import recorder
-from argosy.static.record.reinfer import settle
-from argosy.static.record.stepping import record_turns
+from argosy.static.record.arrays import ArrayVariable, record_read
+from argosy.static.record.control import loop_variable
 
 
 class CalledTooEarly(ProgramError, RuntimeError):
     """A method needs what another one gives."""
 
 
-class DynamicRNN:
+class DynamicRNN(StepRecording):
     """Runs a step for all sequences of its inputs at once, of which fewer and fewer are left; what
     it outputs is sequences again.
 
@@ -54,42 +50,32 @@ class DynamicRNN:
         >>> paddle.disable_static()
     """
 
+    _face = "DynamicRNN"
+    _outside = "{} can only be invoked inside rnn block: `with rnn.block():`"
+
     def __init__(self, name: str | None = None) -> None:
-        begin_recording("fluid.layers.DynamicRNN")
-        self._parent: Block | None = None  # while the step is recorded
+        super().__init__(name)
         self._table: Any = None
         self._first: ArrayVariable | None = None  # the steps of the first input
-        # what is carried on, and what a step makes of it, by the name that the step knows it by
-        self._memories: dict[str, tuple[Variable, Variable | None]] = {}
-        self._arrays: list[ArrayVariable] = []
-        self._outputs: list[Variable] = []
 
     @contextlib.contextmanager
     def block(self) -> Iterator[None]:
         """Record one step."""
         if self._outputs:
             raise UsageError("DynamicRNN.block: rnn.block() can only be invoked once")
-        self._parent = recorder.main.current_block()
-        self._index = loop_variable(T.zeros([1], "int64"))
-        try:
-            with sub_block() as block:
-                yield
-                pairs = self._checked_updates()
-                settle(block, pairs)
-            record_turns(block, self._index, lambda: max_sequence_len(self._table), pairs)
-        finally:
-            self._parent = None
-        self._outputs = [array_to_lod_tensor(array, self._table) for array in self._arrays]
+        with self._recorded():
+            yield
 
-    def _checked_updates(self) -> list[tuple[Variable, Variable]]:
+    def _check_inputs(self) -> None:
         if self._table is None:
             raise ProgramError("DynamicRNN: a step needs a step_input")
-        for memory, new in self._memories.values():
-            if new is None:
-                raise ProgramError(
-                    f"DynamicRNN: update_memory was not called for memory {memory.name!r}"
-                )
-        return [(memory, new) for memory, new in self._memories.values() if new is not None]
+
+    def _count(self) -> Any:
+        return max_sequence_len(self._table)
+
+    def _gathered(self, array: ArrayVariable) -> Variable:
+        made: Variable = array_to_lod_tensor(array, self._table)
+        return made
 
     def step_input(self, x: Any, level: int = 0) -> Any:
         """The rows of this step of ``x``, whose sequences on ``level`` are gone through."""
@@ -175,10 +161,7 @@ class DynamicRNN:
         """Let the rows that ``outputs`` have in each step be outputs."""
         parent = self._require_step("output")
         for one in outputs:
-            with parent.program.in_block(parent.idx):
-                array = record_array(one.raw.dtype)
-            record_write(array, self._index, one)
-            self._arrays.append(array)
+            self._add_output(parent, one)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs of all steps."""
@@ -186,9 +169,4 @@ class DynamicRNN:
             raise UsageError(
                 "Output of the dynamic RNN can only be visited outside the rnn block, after it"
             )
-        return self._outputs[0] if len(self._outputs) == 1 else self._outputs
-
-    def _require_step(self, call: str) -> Block:
-        if self._parent is None:
-            raise UsageError(f"{call} can only be invoked inside rnn block: `with rnn.block():`")
-        return self._parent
+        return self._results()

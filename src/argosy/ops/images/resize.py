@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import UsageError
 from argosy.ops.array.shape import ints
 from argosy.ops.table import op
@@ -134,7 +135,7 @@ def _engine(
         return kernel(x, sizes, *scales)
     if antialias:
         kernel = (
-            _aten._upsample_bilinear2d_aa if mode == "bilinear" else _aten._upsample_bicubic2d_aa
+            private.upsample_bilinear2d_aa if mode == "bilinear" else private.upsample_bicubic2d_aa
         )
     else:
         kernel = {

@@ -17,7 +17,7 @@ def check_finite_and_unscale_(grads: list[Tensor], scale: Tensor) -> Tensor:
     """
     found = torch.zeros((1,), dtype=torch.float32, device=scale.device)
     inverse = scale.reciprocal()
-    numbers = _numbers(grads)
+    numbers = [private.stored(grad) for grad in grads]
     for dtype in {g.dtype for g in numbers}:
         private.amp_foreach_non_finite_check_and_unscale_(
             [g for g in numbers if g.dtype is dtype], found, inverse
@@ -59,7 +59,7 @@ def update_loss_scaling_(
     so many bad ones, down to 1.
     """
     if bool(found_inf):
-        private.foreach_zero_(_numbers(grads))
+        private.foreach_zero_([private.stored(grad) for grad in grads])
         num_good_steps.zero_()
         num_bad_steps.add_(1)
         if int(num_bad_steps) == decr_every_n_nan_or_inf:
@@ -74,8 +74,3 @@ def update_loss_scaling_(
             scale.copy_(grown)
         num_good_steps.zero_()
     return scale
-
-
-def _numbers(grads: list[Tensor]) -> list[Tensor]:
-    """What is stored of gradients, dense or row-sparse."""
-    return [g._values() if g.is_sparse else g for g in grads]

@@ -12,6 +12,7 @@ import math
 import torch
 from torch import Tensor
 
+from argosy.foundation import torch_private as private
 from argosy.ops.table import op
 from argosy.ops.training.adam_updates import by_powers
 from argosy.ops.training.updates import Tensors, rounded
@@ -31,7 +32,7 @@ def split_rows(grad: Tensor) -> tuple[Tensor, Tensor]:
 @op("get_tensor_from_selected_rows", sparse_gradients=SparseGradients.TAKEN)
 def get_tensor_from_selected_rows(x: Tensor) -> Tensor:
     """The values of the rows that are there, as they come."""
-    return x._values() if x.is_sparse else x
+    return private.stored(x)
 
 
 @op("merge_selected_rows", sparse_gradients=SparseGradients.TAKEN)
@@ -101,7 +102,10 @@ def adam_rows_(
 @op("sgd_sparse_", mutates=("params",), sparse_gradients=SparseGradients.TAKEN)
 def sgd_sparse_(params: Tensors, grads: Tensors, lr: float) -> Tensors:
     for param, grad in zip(params, grads, strict=True):
-        rows, values = (grad._indices()[0], grad._values()) if grad.is_sparse else split_rows(grad)
+        if grad.is_sparse:
+            rows, values = private.sparse_indices(grad)[0], private.sparse_values(grad)
+        else:
+            rows, values = split_rows(grad)
         sgd_rows_.fn(param, rows, values, lr)
     return params
 

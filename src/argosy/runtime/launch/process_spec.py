@@ -32,6 +32,8 @@ class ProcessSpec:
     restart: RestartRule = RestartRule()
     # a file in which it says why it will not go on; then nobody is started again
     refusal_file: str = ""
+    # a file that says that its part in the job is over: what kills it then does no harm
+    ended_file: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

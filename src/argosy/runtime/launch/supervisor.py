@@ -234,7 +234,7 @@ class Supervisor:
                 self._preemption.requeue()
                 if self._others is not None:
                     self._others.requeue()
-            elif not self._restart(failed):
+            elif not self._was_over(failed) and not self._restart(failed):
                 self._tell_failure(failed.spec.member.label, code)
                 return Outcome(failed.spec, code, was_asked=self.is_asked)
         if self._pool.running:
@@ -275,6 +275,15 @@ class Supervisor:
         if self._preemption.saved_at is not None or self._is_requeued():
             return Outcome(exit_code=self._job.requeue_code, was_asked=True)
         return Outcome(exit_code=-self._preemption.asked, was_asked=True)
+
+    def _was_over(self, child: ChildProcess) -> bool:
+        """Whether a process was killed that had done its part in the job already."""
+        label, code, mark = child.spec.member.label, child.poll() or 0, child.spec.ended_file
+        if code >= 0 or not mark or not Path(mark).exists():
+            return False
+        words = report.end_of(label, code, "its part in the job was over", self._about_kills())
+        self._say(f"launch: {words}")
+        return True
 
     def _restart(self, child: ChildProcess) -> bool:
         """Start a process that failed once more, if its rule allows it and nobody has said that it

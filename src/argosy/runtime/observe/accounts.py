@@ -6,11 +6,11 @@ through ``/proc``, which only the same user can.
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 from collections.abc import Sequence
 
+from argosy.foundation import memory_file
 from argosy.foundation.errors import UsageError
 from argosy.runtime.observe.ring import RING_BYTES, RingReader
 
@@ -24,11 +24,8 @@ class Accounts:
 
     def __init__(self, labels: Sequence[str]) -> None:
         self.labels = tuple(labels)
-        self.fd = os.memfd_create("argosy-account", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         size = max(1, len(self.labels)) * SLOT_BYTES
-        os.ftruncate(self.fd, size)
-        # who maps it can rely on its size: a shorter file would kill those who write into it
-        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        self.fd = memory_file.make("account", size)
         self._memory = memoryview(mmap.mmap(self.fd, size))
         self.readers = readers_of(self._memory, len(self.labels))
 

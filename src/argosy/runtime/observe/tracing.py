@@ -19,6 +19,7 @@ from typing import Any
 from argosy.foundation import clock, env
 from argosy.foundation.trace import Recording, trace
 from argosy.runtime.observe import chrome
+from argosy.runtime.observe.label import is_server, own_label
 from argosy.runtime.observe.ring import Request
 
 _log = logging.getLogger(__name__)
@@ -86,22 +87,22 @@ def write(folder: Path, recording: Recording, is_urgent: bool = False) -> None:
     process = this_process(recording, trace.last_offset if is_urgent else trace.offset())
     trace.stop(recording)
     found = chrome.of_process(process, recording.events, trace.name_by_thread)
-    path = folder / part_name(label(), os.getpid())
+    path = folder / part_name(own_label(), os.getpid())
     try:
         chrome.write(path, found)
     except OSError as error:
         _log.warning("the trace of this process cannot be written to %s: %s", path, error)
 
 
-def part_name(of_label: str, pid: int) -> str:
+def part_name(label: str, pid: int) -> str:
     """What the file of one process is called."""
-    return f"{of_label.replace(' ', '-')}-{pid}.json"
+    return f"{label.replace(' ', '-')}-{pid}.json"
 
 
 def this_process(recording: Recording, offset: clock.Offset | None) -> chrome.Process:
     """Who this process is in a trace; ``offset`` is that of its clock."""
     return chrome.Process(
-        label=label(),
+        label=own_label(),
         os_pid=os.getpid(),
         host=platform.node(),
         clock=clock.identity(),
@@ -109,14 +110,6 @@ def this_process(recording: Recording, offset: clock.Offset | None) -> chrome.Pr
         offset_us=None if offset is None else offset.ahead_ns / 1e3,
         error_us=0.0 if offset is None else offset.error_ns / 1e3,
     )
-
-
-def label() -> str:
-    """As the launcher calls this process: its role and number."""
-    if "PSERVER" in (env.get("TRAINING_ROLE"), env.get("PADDLE_ROLE")):
-        return f"server {env.integer('PADDLE_PSERVER_ID', 0)}"
-    role = "worker" if env.get("PADDLE_PSERVERS_IP_PORT_LIST") else "rank"
-    return f"{role} {env.rank() if trace.rank is None else trace.rank}"
 
 
 def parts_folder(run: Path, number: int) -> Path:
@@ -148,7 +141,7 @@ class Tracer:
             self._recording = trace.start()
             return False
         # what a server counts are updates of its dense tables
-        self._left -= is_step and not label().startswith("server ")
+        self._left -= is_step and not is_server(own_label())
         if self._left:
             return False
         self.finish()

@@ -14,6 +14,7 @@ from typing import Any
 from argosy.foundation.call_log import Call
 from argosy.runtime.observe import accounts, stacks, summary
 from argosy.runtime.observe.card import ALIVE, Card, Collective, Member
+from argosy.runtime.observe.label import is_server
 from argosy.runtime.observe.pacing import Paces
 from argosy.runtime.observe.run_folder import RunFolder
 
@@ -159,7 +160,7 @@ class Watch:
 
 def _labels_by_rank(paces: Sequence[summary.Pace]) -> dict[int, str]:
     """Servers have no rank that anybody waits for."""
-    return {pace.rank: pace.label for pace in paces if not pace.label.startswith("server")}
+    return {pace.rank: pace.label for pace in paces if not is_server(pace.label)}
 
 
 def _collectives(calls: Sequence[Call], now_ns: int) -> tuple[Collective, ...]:

@@ -51,9 +51,7 @@ class LossScale:
         """Divide the gradients by the factor and adapt it; whether all of them are finite on all
         ranks.
         """
-        values = [
-            p.grad._values() if p.grad.is_sparse else p.grad for p in params if p.grad is not None
-        ]
+        values = [private.stored(p.grad) for p in params if p.grad is not None]
         if values:
             private.foreach_mul_(values, 1.0 / self.value)
         is_bad = not all(bool(torch.isfinite(v).all()) for v in values)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from argosy.foundation import torch_private
 from argosy.foundation.errors import InternalError
 from argosy.runtime.comm.backend import Backend, ReduceOp
 from argosy.runtime.comm.bucket import Bucket
@@ -81,7 +82,8 @@ class RowAverage:
         if grad is None:
             ids = torch.empty(0, dtype=torch.int64, device=self._param.device)
             return ids, self._param.detach().new_empty(0, self._width)
-        return grad._indices()[0], grad._values().reshape(-1, self._width).contiguous()
+        rows = torch_private.sparse_values(grad).reshape(-1, self._width)
+        return torch_private.sparse_indices(grad)[0], rows.contiguous()
 
     def _exchange(
         self, is_fresh: bool, kind: int, own: _Sums

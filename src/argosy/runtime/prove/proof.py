@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from argosy.runtime.observe.label import is_server
 from argosy.runtime.prove import plan, records
 from argosy.runtime.prove.comparison import Comparison, Difference, compare
 from argosy.runtime.prove.faults import Fired
@@ -246,7 +247,7 @@ def _recovery(
     """
     trained = {label for label, lives in found.items() if any(life.records for life in lives)}
     # a server that is killed comes back alone; asked to leave, all of the job does
-    is_new = not fault.victim.startswith(SERVER) or any(
+    is_new = not is_server(fault.victim) or any(
         at_s < life.began_s < next_s for label in trained for life in found[label]
     )
     seconds, starts = [], []

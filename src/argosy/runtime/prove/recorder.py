@@ -24,9 +24,10 @@ from argosy.foundation import env, faultpoint, torch_private
 from argosy.foundation.account import UNTOLD, account
 from argosy.foundation.witness import VARIABLE, Values, seat
 from argosy.runtime.observe import accounts, torch_steps
+from argosy.runtime.observe.label import is_server, own_label
 from argosy.runtime.prove.digest import digest
 from argosy.runtime.prove.faults import FaultFolder, Trigger
-from argosy.runtime.prove.plan import BACKWARD, DATA, END, SERVER, START, UPDATE
+from argosy.runtime.prove.plan import BACKWARD, DATA, END, START, UPDATE
 from argosy.runtime.prove.records import Record, Writer
 
 
@@ -37,7 +38,7 @@ def attach() -> None:
     folder = env.get(VARIABLE)
     if not folder or not env.get(accounts.VARIABLE):
         return
-    recorder = Recorder(Path(folder), _label())
+    recorder = Recorder(Path(folder), own_label())
     seat.witness = recorder
     faultpoint.listen(recorder.reach)
     _watch_torch(recorder)
@@ -52,14 +53,6 @@ def _detach() -> None:
     faultpoint.listen(None)
 
 
-def _label() -> str:
-    """What the launcher calls this process."""
-    role = env.get("TRAINING_ROLE")
-    if role == "PSERVER":
-        return f"{SERVER} {env.integer('PADDLE_PSERVER_ID', 0)}"
-    return f"{'worker' if role else 'rank'} {env.integer('PADDLE_TRAINER_ID', 0)}"
-
-
 def _is_training() -> bool:
     """Whether this is the thread whose steps count: what others read ahead belongs to no step."""
     return threading.get_ident() == account.thread
@@ -71,7 +64,7 @@ class Recorder:
     def __init__(self, folder: Path, label: str) -> None:
         self._pid = os.getpid()
         # a server has no steps: it updates when workers push, and is judged by its tables
-        self._trains = not label.startswith(SERVER)
+        self._trains = not is_server(label)
         self._writer = Writer(folder, label, time.monotonic())
         self._trigger = Trigger(FaultFolder(folder), label)
         self._places: Counter[str] = Counter()

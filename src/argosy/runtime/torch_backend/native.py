@@ -32,7 +32,7 @@ from types import ModuleType
 import torch
 import torch.distributed as dist
 
-from argosy.foundation import env
+from argosy.foundation import env, torch_private
 from argosy.foundation.errors import ConfigError
 from argosy.runtime.comm.token import own_folder
 
@@ -58,8 +58,7 @@ def attach(group: dist.ProcessGroup, allocate: Callable[[int, torch.dtype], torc
         env.update({_TORCHS_SWITCH: "0"})  # with accelerators it would change what NCCL does
     kind = dist.ProcessGroup.BackendType.CUSTOM
     allocator = module.Allocator(group.rank(), group.size(), allocate)
-    group._register_backend(torch.device("cpu"), kind, allocator)
-    group._set_default_backend(kind)
+    torch_private.set_default_backend(group, kind, allocator)
 
 
 @functools.cache

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from argosy.batch import batch as batch_samples
 from argosy.foundation.errors import BadArgument, UsageError
 from argosy.foundation.places import Place, to_place
-from argosy.io.generator_loader import read_ahead, regular
+from argosy.io.generator_loader import in_batches, read_ahead, regular
 from argosy.reader.channel import Channel
 from argosy.static.ir.lod import LoDTensor, lod_tensor_from_samples
 from argosy.static.ir.program import Program
@@ -139,11 +138,7 @@ class ProgramLoader:
         self, reader: Callable[[], Any], batch_size: int, drop_last: bool = True, places: Any = None
     ) -> ProgramLoader:
         """``reader()`` gives samples, tuples of fields; they are gathered into batches."""
-        if batch_size <= 0:
-            raise BadArgument(
-                f"set_sample_generator: batch_size must be larger than 0, but received {batch_size}"
-            )
-        return self.set_sample_list_generator(batch_samples(reader, batch_size, drop_last), places)
+        return self.set_sample_list_generator(in_batches(reader, batch_size, drop_last), places)
 
     def set_sample_list_generator(
         self, reader: Callable[[], Any], places: Any = None

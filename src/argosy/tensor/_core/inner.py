@@ -99,7 +99,7 @@ def _register_backward_hook(self: Tensor, hook: Callable[[], None]) -> int:
     if not self.raw.is_leaf:
         raise AutogradError("Tensor._register_backward_hook: only leaf tensors can have such hooks")
     self.raw.register_post_accumulate_grad_hook(lambda _: hook())  # type: ignore[no-untyped-call]
-    return len(self.raw._post_accumulate_grad_hooks)
+    return torch_private.num_gradient_hooks(self.raw)[1]
 
 
 def _reset_grad_inplace_version(self: Tensor, set_to_zero: bool = False) -> None:

@@ -158,11 +158,11 @@ def beside_a_stranger(rendezvous: dict[str, Any]) -> Iterator[tuple[Freight, soc
     def make(host: int, store: Any) -> Any:
         if host == 0:
             return Freight(name, 0, 2, store, 20.0, "127.0.0.1")
-        board, seat = lonely_seat(1, 2)
+        seat = lonely_seat(1, 2)
         try:
             return connect_all("test", f"argosy/freight/{name}", 1, store, 20.0, "127.0.0.1", seat)
         finally:
-            board.close()
+            seat.leave()
 
     freight, socks = made(2, make, rendezvous)
     try:

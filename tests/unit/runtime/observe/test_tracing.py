@@ -81,18 +81,6 @@ def test_what_cannot_be_written_ends_no_training(tmp_path, caplog):
     assert not trace.recordings
 
 
-def test_roles_have_the_launchers_labels(monkeypatch):
-    assert tracing.label() == "rank 0"
-    monkeypatch.setenv("PADDLE_TRAINER_ID", "3")
-    monkeypatch.setenv("PADDLE_TRAINERS_NUM", "4")
-    assert tracing.label() == "rank 3"
-    monkeypatch.setenv("PADDLE_PSERVERS_IP_PORT_LIST", "127.0.0.1:1")
-    assert tracing.label() == "worker 3"
-    monkeypatch.setenv("TRAINING_ROLE", "PSERVER")
-    monkeypatch.setenv("PADDLE_PSERVER_ID", "2")
-    assert tracing.label() == "server 2"
-
-
 ENDED = """
 import os, signal, sys
 from argosy.foundation.trace import trace

@@ -6,12 +6,14 @@ import numpy as np
 import pyarrow.flight as flight
 import pytest
 
+from argosy.foundation.account import account
 from argosy.foundation.errors import DtypeError, OutOfRange, PsError, ServerUnavailable, TableError
 from argosy.runtime.ps.server.port import keep
 from argosy.runtime.ps.server.service import Service
 from argosy.runtime.ps.server.tables import Tables
 from argosy.runtime.ps.tables.dense_table import DenseSpec, Piece
 from argosy.runtime.ps.tables.spec import ShowClick, SparseSpec
+from argosy.runtime.ps.wire import pulse
 from argosy.runtime.ps.worker import client as client_module
 from argosy.runtime.ps.worker.client import Client
 from support.ps_service import SPEC, TOKEN, in_threads, job, plain_sgd, until_true
@@ -209,18 +211,22 @@ def test_a_server_that_is_started_again_does_not_wait_for_who_has_finished(tmp_p
         assert not service.stopped.is_set()
         marks = list((tmp_path / "0").glob("finished.*"))
         assert [mark.name for mark in marks] == ["finished.0"]
-    marks[0].touch()  # a server that was killed has not ended its job
+    ended = tmp_path / "0" / "ended"
+    ended.unlink()  # a server that was killed has not ended its job
+    marks[0].touch()
     with job(tmp_path, num_workers=2, joins=False) as ([service], [_, other]):
         other.join()
         other.create_sparse(SPEC, "sync")
         other.push("emb", np.array([1]), np.ones((1, 3), np.float32))
         other.leave()
         assert service.stopped.is_set()
+    ended.unlink()
     marks[0].touch()
     (tmp_path / "0" / "finished.1").touch()
     with job(tmp_path, num_workers=2, joins=False) as ([service], _):
         assert service.stopped.is_set()
     assert not list((tmp_path / "0").glob("finished.*"))
+    assert ended.exists()
 
 
 def test_a_worker_that_comes_back_after_its_goodbye_is_waited_for(tmp_path):
@@ -335,6 +341,75 @@ def test_a_call_that_waits_can_be_interrupted_and_the_client_used_again(tmp_path
             one.act("status", {})
         one.close()
         assert one.pull("emb", np.array([1])).shape == (1, 3)
+
+
+class Shown:
+    """Who looks at this process: where it waits, and when that has ended."""
+
+    def __init__(self):
+        self.told = []
+
+    def begin_wait(self, since_ns, place, awaited):
+        assert 0 <= time.perf_counter_ns() - since_ns < 10e9
+        self.told.append(place)
+
+    def end_wait(self):
+        self.told.append("end")
+
+    def look(self): ...
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    monkeypatch.setattr(pulse, "_TICK_S", 0.02)
+    monkeypatch.setattr(account, "listener", Shown())
+    return account.listener.told
+
+
+def test_a_call_that_waits_is_shown_with_its_table_and_server(tmp_path, shown):
+    with job(tmp_path, num_servers=2, num_workers=2) as (services, [one, other]):
+        for client in (one, other):
+            client.create_sparse(SPEC, "sync")
+        pushed = [np.array([1]), np.ones((1, 3), np.float32)]
+        results = in_threads(
+            [
+                lambda: one.push("emb", *pushed),
+                lambda: (until_true(lambda: shown), other.push("emb", *pushed)),
+            ]
+        )
+        assert not any(isinstance(result, Exception) for result in results)
+        places = [
+            f"step of 'emb' at server {n} (127.0.0.1:{s.port})" for n, s in enumerate(services)
+        ]
+    assert shown[0] == places[0]  # which is asked for its answer first
+    assert shown[1] == "end"
+    assert set(shown) <= {*places, "end"}
+
+
+def test_an_action_that_takes_long_is_no_hang(tmp_path, shown):
+    with job(tmp_path) as ([service], [client]):
+        acted = service._actions["status"]
+        service._actions["status"] = lambda body: (time.sleep(0.2), acted(body))[1]
+        client.act("status", {})
+    assert shown == []
+
+
+def test_the_wait_for_a_server_that_was_there_is_shown(tmp_path, shown):
+    with job(tmp_path, timeout_s=0.5) as ([service], [client]):
+        client.create_sparse(SPEC, "async")
+        client.pull("emb", np.arange(4))
+        service.end()
+        with pytest.raises(ServerUnavailable):
+            client.pull("emb", np.arange(4))
+    where = f"server 0 (127.0.0.1:{service.port})"
+    assert shown == [f"pull of 'emb' at {where}, whose connection broke", "end"]
+
+
+def test_servers_that_have_not_come_yet_are_no_hang(tmp_path, shown):
+    client = Client(["127.0.0.1:1"], 0, TOKEN, timeout_s=0.3)
+    with client, pytest.raises(ServerUnavailable):
+        client.join()
+    assert shown == []
 
 
 def test_a_client_leaves_no_thread_behind(tmp_path):

@@ -303,3 +303,21 @@ def test_a_server_remembers_notes_until_the_job_ends(tmp_path):
     assert tables.notes({}) == {}
     assert tables["one"].applied(0) == 0  # who opens the tables next is not a worker that came back
     tables.close()
+
+
+def test_a_job_that_was_being_forgotten_when_its_server_was_killed_is_forgotten(tmp_path):
+    tables = Tables(tmp_path, 1, plain_sgd)
+    tables.create("sparse", SPECS[0].to_json(), "sync")
+    tables.notes({"a": 1})
+    push_step([(tables["one"], Push(1, np.ones((1, 2), np.float32), ids=ids(1)))], 0, 20.0)
+    tables.retire(0)
+    tables.close()
+    (tmp_path / "ended").touch()
+    tables = Tables(tmp_path, 1, plain_sgd)
+    assert not tables.finished
+    assert (tables.notes({}), tables["one"].applied(0)) == ({}, 0)
+    tables.notes({"b": 2})
+    tables.close()
+    tables = Tables(tmp_path, 1, plain_sgd)  # of the job that has begun since
+    assert tables.notes({}) == {"b": 2}
+    tables.close()

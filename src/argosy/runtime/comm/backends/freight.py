@@ -40,7 +40,7 @@ from argosy.runtime.comm.backends import doorway
 from argosy.runtime.comm.backends.cargo import Cargo, Parcel
 from argosy.runtime.comm.backends.joining import close_all, connect_all
 from argosy.runtime.comm.backends.packing import Pace, Packer
-from argosy.runtime.comm.backends.shm.board import LOOK_S, Board, Seat, lonely_seat
+from argosy.runtime.comm.backends.shm.board import LOOK_S, Seat, lonely_seat
 
 _HEAD = struct.Struct("<9q")
 _LOW_BYTES = 1 << 17  # of a large message, to wake for: each time costs some 20 us
@@ -135,10 +135,7 @@ class Freight:
         self.name = name
         self.timeout_s = timeout_s
         self._host = host
-        self._own_board: Board | None = None
-        if seat is None:
-            self._own_board, seat = lonely_seat(host, num_hosts)
-        self._seat = seat
+        self._seat = seat = seat or lonely_seat(host, num_hosts)
         self._error: CommError | None = None  # set once, by the thread or by close
         self._is_closed = False
         self._moved_s = 0.0  # when bytes last came or went
@@ -150,7 +147,7 @@ class Freight:
         try:
             socks = connect_all(place, prefix, host, store, timeout_s, address, seat)
         except BaseException:
-            self._free_board()
+            self._seat.leave()
             raise
         self._links = {h: _Link(h, sock) for h, sock in socks.items()}
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -450,11 +447,7 @@ class Freight:
             self._thread.join(_JOIN_S)
         close_all([link.sock for link in self._links.values()])
         os.close(self._bell)
-        self._free_board()
-
-    def _free_board(self) -> None:
-        if self._own_board is not None:
-            self._own_board.close()
+        self._seat.leave()
 
     def on_forked(self) -> None:
         """Let go of the child's copies, which would hide this rank's end from the others."""

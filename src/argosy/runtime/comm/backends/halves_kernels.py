@@ -17,6 +17,9 @@
 
 The block at the end may have fewer than 256 numbers; then its form is 0 or 8. Normal numbers take
 90 % of their bytes as float16 and 71 % as bfloat16.
+
+The loops that find a block's largest exponent, codes and escapes stand in both modules: as
+functions of both each made packing slower, by 1 to 4 % (exponents) and 4 to 15 % (escapes).
 """
 
 # mypy: disable-error-code="untyped-decorator"

@@ -32,7 +32,7 @@ from argosy.runtime.comm import fingerprint, forks
 from argosy.runtime.comm.arguments import describe
 from argosy.runtime.comm.backends import doorway
 from argosy.runtime.comm.backends.doorway import Doorway, bytes_of
-from argosy.runtime.comm.backends.shm.board import LOOK_S, Board, Seat, lonely_seat
+from argosy.runtime.comm.backends.shm.board import LOOK_S, Seat, lonely_seat
 from argosy.runtime.comm.backends.shm.care import await_keys, wait_with_care
 
 _HEAD = struct.Struct("<2q")
@@ -57,10 +57,7 @@ class Letters:
         self._rank = rank
         self._store = store
         self.timeout_s = timeout_s
-        self._own_board: Board | None = None
-        if seat is None:
-            self._own_board, seat = lonely_seat(rank, world_size)
-        self._seat = seat
+        self._seat = seat = seat or lonely_seat(rank, world_size)
         self._lock = threading.Lock()
         self._to: dict[int, socket.socket] = {}  # guarded by _lock
         self._from: dict[int, socket.socket] = {}  # guarded by _lock
@@ -302,8 +299,7 @@ class Letters:
         with self._lock:
             for sock in (*self._to.values(), *self._from.values()):
                 sock.close()
-        if self._own_board is not None:
-            self._own_board.close()
+        self._seat.leave()
 
     def on_forked(self) -> None:
         """Let go of the child's copies, which would hide this rank's end from the others."""

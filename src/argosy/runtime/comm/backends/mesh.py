@@ -27,7 +27,7 @@ from argosy.runtime.comm import forks
 from argosy.runtime.comm.backends import doorway
 from argosy.runtime.comm.backends.doorway import bytes_of
 from argosy.runtime.comm.backends.joining import connect_all
-from argosy.runtime.comm.backends.shm.board import Board, Seat, lonely_seat
+from argosy.runtime.comm.backends.shm.board import Seat, lonely_seat
 from argosy.runtime.comm.backends.shm.care import wait_with_care
 
 _WORD = struct.Struct("<q")
@@ -128,10 +128,7 @@ class Mesh:
         self.timeout_s = timeout_s
         self._is_closed = False
         self._is_hearing = False
-        self._own_board: Board | None = None
-        if seat is None:
-            self._own_board, seat = lonely_seat(rank, world_size)
-        self._seat = seat
+        self._seat = seat = seat or lonely_seat(rank, world_size)
         self._peers: dict[int, _Peer] = {}
         place, prefix = f"joining of group {name!r}", f"argosy/mesh/{name}"
         try:
@@ -303,8 +300,7 @@ class Mesh:
     def _free(self) -> None:
         for peer in self._peers.values():
             peer.sock.close()
-        if self._own_board is not None:
-            self._own_board.close()
+        self._seat.leave()
 
     def on_forked(self) -> None:
         """Let go of the child's copies, which would hide this rank's end from the others."""

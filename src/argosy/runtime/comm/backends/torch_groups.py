@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from argosy.foundation import torch_private as private
 from argosy.foundation.errors import UsageError, nearest
 
 # store, rank, world_size, timeout, address
@@ -63,8 +64,7 @@ def _makers() -> dict[str, Maker]:
         makers["mpi"] = _mpi
     if dist.is_ucc_available():
         makers["ucc"] = _ucc
-    plugins: dict[str, Any] = getattr(dist.Backend, "_plugins", {})
-    for name, plugin in plugins.items():
+    for name, plugin in private.registered_backends().items():
         # the first, which torch registers with its own test tools, does not communicate; the
         # second is made of these groups itself
         if name.lower() in ("fake", "argosy"):
@@ -74,19 +74,16 @@ def _makers() -> dict[str, Maker]:
 
 
 def _gloo(store: Any, rank: int, world_size: int, timeout: timedelta, address: str) -> Any:
-    options: Any = dist.ProcessGroupGloo._Options()  # type: ignore[attr-defined]
     # the interface that has this address; without it gloo looks up the host's name, which may be
     # any of them
-    options._devices = [dist.ProcessGroupGloo.create_device(hostname=address, lazy_init=False)]
-    options._timeout = timeout
-    options._threads = 2  # a receive may block one while a send needs another
+    device = dist.ProcessGroupGloo.create_device(hostname=address, lazy_init=False)
+    # a receive may block one thread while a send needs another
+    options = private.gloo_options(timeout, [device], num_threads=2)
     return dist.ProcessGroupGloo(store, rank, world_size, options)
 
 
 def _nccl(store: Any, rank: int, world_size: int, timeout: timedelta, address: str) -> Any:
-    options = dist.ProcessGroupNCCL.Options()
-    options._timeout = timeout
-    return dist.ProcessGroupNCCL(store, rank, world_size, options)
+    return dist.ProcessGroupNCCL(store, rank, world_size, private.nccl_options(timeout))
 
 
 def _mpi(store: Any, rank: int, world_size: int, timeout: timedelta, address: str) -> Any:
@@ -106,7 +103,7 @@ def _registered(name: str, plugin: Any) -> Maker:
     def maker(store: Any, rank: int, world_size: int, timeout: timedelta, address: str) -> Any:
         if not plugin.extended_api:
             return plugin.creator_fn(store, rank, world_size, timeout)
-        options = dist.distributed_c10d._DistributedBackendOptions()  # type: ignore[attr-defined]
+        options = private.registered_options()
         options.store = store
         options.group_rank = rank
         options.group_size = world_size

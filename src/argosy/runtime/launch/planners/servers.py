@@ -12,6 +12,7 @@ from argosy.runtime.launch.process_spec import Job, ProcessSpec, RestartRule
 from argosy.runtime.launch.roster import SERVER, WORKER, Member, Roster
 from argosy.runtime.launch.servers.tls import TlsFiles
 from argosy.runtime.launch.spec import LaunchSpec
+from argosy.runtime.ps.server.goodbyes import ENDED
 from argosy.runtime.ps.worker.tape import REFUSED
 
 _SERVER_RESTARTS = 10
@@ -69,9 +70,10 @@ def _shared(spec: LaunchSpec, roster: Roster, machine: Machine, num_threads: int
 def _server(
     spec: LaunchSpec, member: Member, files: ServerFiles, shared: Mapping[str, str]
 ) -> ProcessSpec:
+    folder = f"{files.folder}/{member.rank}"
     variables = _of_member(member, "PSERVER", files, shared) | {
         "PADDLE_PSERVER_ID": str(member.rank),
-        "ARGOSY_PS_FOLDER": f"{files.folder}/{member.rank}",
+        "ARGOSY_PS_FOLDER": folder,
     }
     variables.setdefault("ARGOSY_PS_PATIENCE", str(_PATIENCE_S if spec.max_restart else 0))
     if files.tls is not None:
@@ -84,6 +86,7 @@ def _server(
         log_name=f"serverlog.{member.rank}",
         inherits=() if descriptor is None else (descriptor,),
         restart=RestartRule(after_signal=_SERVER_RESTARTS, after_error=spec.max_restart),
+        ended_file=f"{folder}/{ENDED}",
     )
 
 

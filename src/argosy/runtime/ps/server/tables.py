@@ -23,6 +23,7 @@ import numpy.typing as npt
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.errors import BadArgument, PsError, ServerUnavailable, TableError, nearest
 from argosy.foundation.files import replacing
+from argosy.runtime.ps.server.goodbyes import Goodbyes
 from argosy.runtime.ps.server.rounds import Rounds
 from argosy.runtime.ps.tables.dense_table import DenseSpec, DenseTable, MakeUpdate
 from argosy.runtime.ps.tables.sparse_table import SparseTable
@@ -269,12 +270,13 @@ class Tables:
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}  # guarded by _lock
         folder.mkdir(parents=True, exist_ok=True)
-        # workers that have said goodbye; files keep it, so that a server that is started again does
-        # not wait for them. Guarded by _lock
-        self._finished = {int(path.suffix[1:]) for path in folder.glob("finished.*")}
+        self._goodbyes = Goodbyes(folder)
         for path in sorted(folder.glob("*/entry.json")):
             known = json.loads(path.read_text())
             self.create(known["kind"], known["spec"], known["mode"])
+        if self._goodbyes.is_ended:
+            self._forget_job()
+        self._goodbyes.begin()
 
     def create(self, kind: str, description: str, mode: str) -> None:
         """Make or open a table; nothing happens if it is there with the same description."""
@@ -306,7 +308,7 @@ class Tables:
             fresh.write_text(json.dumps({"kind": kind, "spec": description, "mode": mode}))
             fresh.replace(folder / "entry.json")
             entry = Entry(table, mode, self._num_workers, self._bound, self._patience_s)
-            for worker in self._finished:
+            for worker in self.finished:
                 entry.retire(worker)
             self._entries[spec.name] = entry
 
@@ -329,27 +331,19 @@ class Tables:
             entry.lose(worker)
 
     def retire(self, worker: int) -> None:
-        with self._lock:
-            self._finished.add(worker)
-            self._mark_of(worker).touch()
+        self._goodbyes.add(worker)
         for _, entry in self.items():
             entry.retire(worker)
 
     def welcome(self, worker: int) -> None:
-        with self._lock:
-            self._finished.discard(worker)
-            self._mark_of(worker).unlink(missing_ok=True)
+        self._goodbyes.take_back(worker)
         for _, entry in self.items():
             entry.welcome(worker)
-
-    def _mark_of(self, worker: int) -> Path:
-        return self._folder / f"finished.{worker}"
 
     @property
     def finished(self) -> set[int]:
         """Workers that have said goodbye, also to the server before this one."""
-        with self._lock:
-            return set(self._finished)
+        return self._goodbyes.workers
 
     def give_up(self, reason: str) -> None:
         """A worker cannot go on: those who wait for it hear why, at once."""
@@ -382,8 +376,11 @@ class Tables:
         """Forget who has said goodbye and how often workers pushed: whoever opens the folder next
         begins a job of its own.
         """
-        for worker in self.finished:
-            self._mark_of(worker).unlink(missing_ok=True)
+        self._goodbyes.end()
+        self._forget_job()
+
+    def _forget_job(self) -> None:
+        self._goodbyes.forget()
         (self._folder / "notes.json").unlink(missing_ok=True)
         for _, entry in self.items():
             entry.table.forget_pushes()

@@ -3,7 +3,7 @@ waits.
 
 A call may wait long for other workers. A server that answers pings is left alone; one that has
 answered nothing for the client's patience is given up, and the call ends with an error that names
-it.
+it. A call that waits is shown to those who look at this process.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import logging
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Protocol
 
+from argosy.foundation.account import account
 from argosy.foundation.errors import ServerUnavailable
 
 log = logging.getLogger("argosy.ps")
@@ -38,19 +40,34 @@ class Watched(Protocol):
     def end(self) -> None:
         """Wake the call that waits."""
 
+    def place(self, op: str, table: str | tuple[str, ...]) -> str:
+        """Where a call waits, for people; empty if it may well take long."""
+
 
 class _Wait:
     """A block that waits for one server; if it had to be ended, the reason is raised instead of
     what it raises.
     """
 
-    __slots__ = ("_pulse", "error", "server", "since")
+    __slots__ = ("_call", "_pulse", "error", "server", "shown", "since")
 
-    def __init__(self, pulse: Pulse, server: Watched) -> None:
+    def __init__(
+        self, pulse: Pulse, server: Watched, op: str, table: str | tuple[str, ...]
+    ) -> None:
         self._pulse = pulse
         self.server = server
+        self._call = op, table
         self.since = time.monotonic()
         self.error: ServerUnavailable | None = None  # why it was ended; set before that
+        self.shown: ExitStack | None = None  # guarded by the lock of the pulse
+
+    def show(self) -> None:
+        """Have it known where it waits, until ``shown`` is closed."""
+        self.shown = ExitStack()
+        place = self.server.place(*self._call)
+        if place:
+            since_ns = int(self.since * 1e9)  # the clock is that of ``perf_counter_ns``
+            self.shown.enter_context(account.long_wait(since_ns, place))
 
     def __enter__(self) -> None:
         self._pulse.begin(self)
@@ -74,9 +91,9 @@ class Pulse:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def during(self, server: Watched) -> _Wait:
-        """For ``with``: watch over a block that waits for ``server``."""
-        return _Wait(self, server)
+    def during(self, server: Watched, op: str, table: str | tuple[str, ...]) -> _Wait:
+        """For ``with``: watch over a block in which this call waits for ``server``."""
+        return _Wait(self, server, op, table)
 
     def check(self, server: Watched) -> None:
         """Raise if this client was interrupted."""
@@ -95,7 +112,9 @@ class Pulse:
 
     def finish(self) -> None:
         with self._lock:
-            self._wait = None
+            wait, self._wait = self._wait, None
+            if wait is not None and wait.shown is not None:
+                wait.shown.close()
 
     def interrupt(self) -> None:
         """End the call that waits, and all to come, until ``close``; may be called by any
@@ -132,6 +151,9 @@ class Pulse:
                 heard_at = now if wait is None else wait.since
             if wait is None or now - wait.since < _TICK_S:
                 continue
+            with self._lock:
+                if self._wait is wait and wait.shown is None:
+                    wait.show()
             try:
                 wait.server.tend()
             except OSError as error:  # out of descriptors; pings go on

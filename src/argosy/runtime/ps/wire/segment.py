@@ -1,5 +1,6 @@
-"""A segment: memory that a client and a server on one host share beside a stream, so that the
-columns of requests and answers need not pass through the socket.
+"""Memory that a client and a server on one host share beside a stream, so that the columns of
+requests and answers need not pass through the socket: a segment, as the ranks of a host have, but
+one in which neither side trusts the other.
 
 The client makes it (memfd, which no folder shows and which goes with the last process that has it)
 and offers it in the metadata of a request::
@@ -20,7 +21,6 @@ may be anything anyway.
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import secrets
@@ -31,13 +31,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from argosy.foundation import memory_file
 from argosy.foundation.errors import UsageError
 from argosy.runtime.ps.wire import messages
 
 _NONCE_BYTES = 32
 _LINE = 64
 _HEAD = _LINE  # bytes before the first column
-_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 _TYPES: dict[Any, np.dtype[Any]] = {
     pa.int64(): np.dtype(np.int64),
     pa.float32(): np.dtype(np.float32),
@@ -45,8 +45,8 @@ _TYPES: dict[Any, np.dtype[Any]] = {
 _MOST = 1 << 40
 
 
-class Segment:
-    """Shared memory, of which this process has mapped all."""
+class SharedColumns:
+    """Columns of messages in a segment, of which this process has mapped all."""
 
     def __init__(self, memory: mmap.mmap) -> None:
         self._bytes = np.frombuffer(memory, np.uint8)
@@ -134,14 +134,12 @@ def _array(column: pa.Array) -> npt.NDArray[Any]:
     return messages.numbers(column)
 
 
-class Offered(Segment):
-    """A segment of this process, which others may map."""
+class Offered(SharedColumns):
+    """In a segment of this process, which others may map."""
 
     def __init__(self, num_bytes: int) -> None:
-        self._fd = os.memfd_create("argosy-ps", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        self._fd = memory_file.make("ps", num_bytes)
         try:
-            os.ftruncate(self._fd, num_bytes)
-            fcntl.fcntl(self._fd, fcntl.F_ADD_SEALS, _SEALS)
             super().__init__(mmap.mmap(self._fd, num_bytes))
         except BaseException:
             os.close(self._fd)
@@ -166,7 +164,7 @@ class Offered(Segment):
         super().close()
 
 
-def accepted(offer: Any) -> Segment | None:
+def accepted(offer: Any) -> SharedColumns | None:
     """The segment that a peer offers; None if it cannot be had, or is not what it should be."""
     if not isinstance(offer, dict):
         return None
@@ -184,12 +182,10 @@ def accepted(offer: Any) -> Segment | None:
     except OSError:
         return None
     try:
-        if os.fstat(fd).st_size != size:
+        if os.fstat(fd).st_size != size or not memory_file.cannot_shrink(fd):
             return None
-        if not fcntl.fcntl(fd, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
-            return None
-        found = Segment(mmap.mmap(fd, size))
-    except (OSError, ValueError):  # only a memfd has seals
+        found = SharedColumns(mmap.mmap(fd, size))
+    except (OSError, ValueError):
         return None
     finally:
         os.close(fd)
@@ -266,7 +262,7 @@ class OfServer:
     """What a server does with the messages of a stream."""
 
     def __init__(self) -> None:
-        self._segment: Segment | None = None
+        self._segment: SharedColumns | None = None
         self._asked: pa.Schema | None = None  # the schema of requests
         self._was_answered = False  # with a batch, so that the client knows the schema of answers
 

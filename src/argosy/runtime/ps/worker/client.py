@@ -10,6 +10,7 @@ nothing for ``patience_s`` is an error. Not thread-safe: each thread that talks 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import shutil
 import time
@@ -23,6 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.flight as flight
 
+from argosy.foundation.account import account
 from argosy.foundation.deadline import Deadline
 from argosy.foundation.endpoints import Endpoint, parse
 from argosy.foundation.errors import PsError, ServerUnavailable
@@ -65,6 +67,7 @@ class _Server:
 
     def __init__(
         self,
+        number: int,
         endpoint: str,
         worker: int,
         token: str,
@@ -72,6 +75,7 @@ class _Server:
         pulse: Pulse,
         greet_s: float,
     ) -> None:
+        self.name = f"server {number} ({endpoint})"  # for people
         self.endpoint = endpoint
         self._worker = worker
         self._token = token
@@ -82,7 +86,7 @@ class _Server:
         if tls_root is not None:
             self._options["tls_root_certs"] = tls_root
         self._client: Any = None
-        self._has_joined = False
+        self.has_joined = False
         self._port = 0  # of this side of the connection
         self._is_here = False  # whether both sides have one address
         self._places: frozenset[Endpoint] = frozenset()
@@ -114,10 +118,10 @@ class _Server:
     def stream(self, op: str, table: Subject, schema: pa.Schema | None) -> Stream:
         found = self._streams.get((op, table))
         if found is None:
-            if self._has_joined and op != "present":
+            if self.has_joined and op != "present":
                 self.present()  # the connection that showed it may have broken
             connection, self._waits_in = self.connection(), None
-            with self._pulse.during(self):
+            with self._pulse.during(self, op, table):
                 found = self._waits_in = Stream(
                     connection, self.endpoint, self._token, self._command(op, table)
                 )
@@ -140,18 +144,18 @@ class _Server:
         if ("present", "") not in self._streams:
             self.stream("present", "", None)
             messages.check(self.receive("present", "")[1], self.endpoint)
-            self._has_joined = True
+            self.has_joined = True
 
     def send(
         self, op: str, table: Subject, batch: pa.RecordBatch | None, data: dict[str, Any]
     ) -> None:
         stream = self._waits_in = self.stream(op, table, None if batch is None else batch.schema)
-        with self._pulse.during(self):
+        with self._pulse.during(self, op, table):
             stream.send(batch, data)
 
     def receive(self, op: str, table: Subject) -> tuple[Any, dict[str, Any]]:
         stream = self._waits_in = self._streams[op, table]
-        with self._pulse.during(self):
+        with self._pulse.during(self, op, table):
             return stream.receive()
 
     def give_up(self, op: str, table: Subject) -> None:
@@ -194,6 +198,10 @@ class _Server:
     def tend(self) -> None:
         sockets.tend(sockets.outgoing(self._port, self._places))
 
+    def place(self, op: str, table: Subject) -> str:
+        # saving and loading take as long as there are rows
+        return "" if op == "act" else _place(op, table, self.name)
+
     def end(self) -> None:
         """Wake the call that waits for this server."""
         stream = self._waits_in
@@ -222,6 +230,7 @@ class Client:
         greet_s = min(_GREET_S, max(1.0, timeout_s))
         self._servers = [
             _Server(
+                number,
                 str(parse(endpoint, "Client: endpoints")),
                 worker,
                 token,
@@ -229,7 +238,7 @@ class Client:
                 self._pulse,
                 greet_s,
             )
-            for endpoint in endpoints
+            for number, endpoint in enumerate(endpoints)
         ]
         self._dim_by_table: dict[str, int] = {}
         self._sequence_by_table: dict[str, int] = {}
@@ -249,7 +258,7 @@ class Client:
         goes.
         """
         for server in self._servers:
-            self._persist(server, lambda s: s.present())
+            self._persist(server, lambda s: s.present(), "present")
 
     def leave(self) -> None:
         """Say goodbye: servers end when all workers have. One that does not answer is an error,
@@ -258,7 +267,7 @@ class Client:
         failed: list[ServerUnavailable] = []
         for server in self._servers:
             try:
-                self._persist(server, lambda s: s.act("stop", {"worker": self.worker}))
+                self._act(server, "stop", {"worker": self.worker})
             except ServerUnavailable as error:
                 failed.append(error)
         if failed:
@@ -287,8 +296,7 @@ class Client:
     def create_sparse(self, spec: SparseSpec, mode: str) -> None:
         """Make a sparse table on all servers, or find it there."""
         for server in self._servers:
-            body = {"kind": "sparse", "spec": spec.to_json(), "mode": mode}
-            self._persist(server, lambda s, body=body: s.act("create", body))
+            self._act(server, "create", {"kind": "sparse", "spec": spec.to_json(), "mode": mode})
         self._dim_by_table[spec.name] = spec.dim
         if spec.show_click is not None:
             self._counts.add(spec.name)
@@ -299,8 +307,7 @@ class Client:
     def create_dense(self, specs: Sequence[DenseSpec], mode: str) -> None:
         """Make a dense table, of which each server holds the part that its spec describes."""
         for server, spec in zip(self._servers, specs, strict=True):
-            body = {"kind": "dense", "spec": spec.to_json(), "mode": mode}
-            self._persist(server, lambda s, body=body: s.act("create", body))
+            self._act(server, "create", {"kind": "dense", "spec": spec.to_json(), "mode": mode})
         self._dense_sizes[specs[0].name] = [sum(p.numel for p in spec.pieces) for spec in specs]
         self._resume(specs[0].name)
 
@@ -473,7 +480,13 @@ class Client:
 
     def act(self, name: str, body: dict[str, Any]) -> list[dict[str, Any]]:
         """Have every server do an action; their answers in order."""
-        return [self._persist(server, lambda s: s.act(name, body)) for server in self._servers]
+        return [self._act(server, name, body) for server in self._servers]
+
+    def _act(self, server: _Server, name: str, body: dict[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] = self._persist(
+            server, lambda s: s.act(name, body), name, str(body.get("table", ""))
+        )
+        return answer
 
     def save(self, folder: Path, mode: int = checkpoint.ALL) -> None:
         """Write a checkpoint of all tables; the servers must see ``folder``. What was there stays
@@ -488,8 +501,7 @@ class Client:
             with progress(f"saving tables to {folder}", self.num_servers, "servers") as told:
                 for number, server in enumerate(self._servers):
                     body = {"path": str(fresh), "server": number, "mode": mode}
-                    answer = self._persist(server, lambda s, body=body: s.act("save", body))
-                    files += answer["files"]
+                    files += self._act(server, "save", body)["files"]
                     told(1)
             checkpoint.write_manifest(fresh, files, mode)
             replace_folder(fresh, folder)
@@ -506,7 +518,7 @@ class Client:
         with progress(f"loading tables from {folder}", self.num_servers, "servers") as told:
             for number, server in enumerate(self._servers):
                 body = {"path": str(folder), "server": number, "num_servers": self.num_servers}
-                self._persist(server, lambda s, body=body: s.act("load", body))
+                self._act(server, "load", body)
                 told(1)
 
     def _exchange(
@@ -576,21 +588,29 @@ class Client:
             s.send(op, table, batch, header)
             return s.receive(op, table)
 
-        return self._persist(server, again)
+        return self._persist(server, again, op, table)
 
-    def _persist(self, server: _Server, call: Any) -> Any:
-        """Repeat ``call`` until the server answers or the time is over."""
-        deadline = Deadline.after(self._timeout_s)
-        while True:
-            try:
-                return call(server)
-            except BROKEN as error:
-                self._lose(server, error)
-                if deadline.expired:
-                    raise ServerUnavailable(
-                        f"server {server.endpoint} did not answer for {self._timeout_s:g} s: "
-                        f"{_first_line(error)}"
-                    ) from error
+    def _persist(self, server: _Server, call: Any, op: str, table: Subject = "") -> Any:
+        """Repeat ``call`` until the server answers or the time is over. Servers may take long to
+        come, so only the wait for one that was there is shown.
+        """
+        deadline, began_ns = Deadline.after(self._timeout_s), time.perf_counter_ns()
+        is_shown = not server.has_joined
+        with contextlib.ExitStack() as stack:
+            while True:
+                try:
+                    return call(server)
+                except BROKEN as error:
+                    self._lose(server, error)
+                    if deadline.expired:
+                        raise ServerUnavailable(
+                            f"server {server.endpoint} did not answer for {self._timeout_s:g} s: "
+                            f"{_first_line(error)}"
+                        ) from error
+                if not is_shown:
+                    is_shown = True
+                    place = f"{_place(op, table, server.name)}, whose connection broke"
+                    stack.enter_context(account.long_wait(began_ns, place))
                 time.sleep(_AGAIN_S)
 
     def _lose(self, server: _Server, error: BaseException) -> None:
@@ -602,6 +622,13 @@ class Client:
                 self.worker, server.endpoint, _first_line(error), self._timeout_s,
             )  # fmt: skip
         server.drop()
+
+
+def _place(op: str, table: Subject, server: str) -> str:
+    """Where a call waits, in words."""
+    tables = [table] if isinstance(table, str) else table
+    named = " of " + ", ".join(map(repr, tables)) if any(tables) else ""
+    return f"{op}{named} at {server}"
 
 
 def _first_line(error: BaseException) -> str:

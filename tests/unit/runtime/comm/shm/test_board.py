@@ -11,7 +11,7 @@ import pytest
 
 from argosy.foundation.errors import CollectiveMismatch, CollectiveTimeout, PeerLost, UsageError
 from argosy.runtime.comm.backends.shm import board as board_module
-from argosy.runtime.comm.backends.shm.board import Board, Wait, board_bytes
+from argosy.runtime.comm.backends.shm.board import Board, Seat, Wait, board_bytes, lonely_seat
 from argosy.runtime.comm.backends.shm.care import poll, wait_with_care
 from argosy.runtime.comm.backends.shm.segment import Segment
 
@@ -195,3 +195,13 @@ def test_poll():
     answers = iter([False, False, True])
     assert poll(lambda: next(answers), nap_s=0.0001)
     assert not poll(lambda: False, limit_s=0.01)
+
+
+def test_only_a_board_that_is_for_one_seat_goes_with_it():
+    alone = lonely_seat(1, 3)
+    assert (alone.board.rank, list(alone.ranks)) == (1, [0, 1, 2])
+    shared = Seat(alone.board, [0, 1])
+    shared.leave()
+    assert not alone.board.is_closed
+    alone.leave()
+    assert alone.board.is_closed

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from argosy.foundation.errors import CommError
-from argosy.runtime.comm.backends.shm.segment import Segment
+from argosy.runtime.comm.backends.shm.segment import Segment, handle_of_tensor, handle_tensor
 
 HUGE = 2 << 20
 
@@ -25,6 +25,15 @@ def test_two_mappings_of_one_segment():
     ours.close()
     theirs.close()
     assert not is_mapped("shared")
+
+
+def test_a_handle_travels_as_a_tensor_of_one_size():
+    segment = Segment.create("travels", 8192)
+    longest = ":".join([str(2**64 - 1)] * 3)
+    for handle in ("", segment.handle, longest):
+        assert handle_of_tensor(handle_tensor(handle)) == handle
+        assert handle_tensor(handle).shape == handle_tensor("").shape
+    segment.close()
 
 
 def test_a_view_keeps_the_memory_after_close():

@@ -64,6 +64,7 @@ def test_every_variable_of_a_server():
         "serverlog.1",
         (12,),
     )
+    assert server.ended_file == "/tmp/job/1/ended"
 
 
 def test_every_variable_of_a_worker():

@@ -39,7 +39,7 @@ from argosy.runtime.comm.backends.shm.compiled import kernels, streaming
 from argosy.runtime.comm.backends.shm.mail import Letter, Mail
 from argosy.runtime.comm.backends.shm.patience import patience_s
 from argosy.runtime.comm.backends.shm.reduction import HAS_KERNEL, Rows, combine, operation_for
-from argosy.runtime.comm.backends.shm.segment import Segment
+from argosy.runtime.comm.backends.shm.segment import Segment, handle_of_tensor, handle_tensor
 from argosy.runtime.comm.backends.shm.shared import LEAST_BYTES, SharedTensors
 from argosy.runtime.comm.backends.shm.steps import Steps
 from argosy.runtime.comm.backends.shm.trial import Trial
@@ -522,18 +522,14 @@ class ShmBackend(Backend):
         return self._shared.allocate(numel, dtype)
 
     def make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
-        n = self.world_size
-        handle = torch.zeros(64, dtype=torch.uint8)
         segment = None
         if self.rank == 0:
-            segment = Segment.create(
-                f"{self.name}-bucket", bucket_offset(n) + n * row_bytes(numel, dtype)
-            )
-            text = segment.handle.encode()
-            handle[: len(text)] = torch.frombuffer(bytearray(text), dtype=torch.uint8)
+            num_bytes = bucket_offset(self.world_size) + self.world_size * row_bytes(numel, dtype)
+            segment = Segment.create(f"{self.name}-bucket", num_bytes)
+        handle = handle_tensor("" if segment is None else segment.handle)
         self.broadcast(handle, 0)
         if segment is None:
-            segment = Segment.attach(bytes(handle.tolist()).rstrip(b"\0").decode())
+            segment = Segment.attach(handle_of_tensor(handle))
         self.barrier()  # before anybody can close it
         self._num_buckets += 1
         return ShmBucket(self, segment, numel, dtype, self._num_buckets - 1)

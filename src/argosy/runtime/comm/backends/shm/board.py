@@ -149,20 +149,26 @@ class Board:
 
 @dataclass(frozen=True)
 class Seat:
-    """Who the ranks of a group are: ``ranks[r]`` is the row of its rank r on ``board``."""
+    """Who the ranks of a group are: ``ranks[r]`` is the row of its rank r on ``board``, which is
+    mostly that of the job.
+    """
 
     board: Board
     ranks: Sequence[int]
+    is_alone: bool = False  # nobody else has this board
+
+    def leave(self) -> None:
+        """Let go of a board that is only for this seat."""
+        if self.is_alone:
+            self.board.close()
 
 
-def lonely_seat(rank: int, world_size: int) -> tuple[Board, Seat]:
-    """A board for rank ``rank`` of a group without a job, which no other rank sees, and its seat
-    there.
-    """
+def lonely_seat(rank: int, world_size: int) -> Seat:
+    """That of rank ``rank`` of a group without a job, on a board that no other rank sees."""
     segment = Segment.create("board", board_bytes(world_size))
     board = Board(segment, 0, rank, world_size)
     segment.close()  # the board keeps the memory
-    return board, Seat(board, range(world_size))
+    return Seat(board, range(world_size), is_alone=True)
 
 
 class Wait:

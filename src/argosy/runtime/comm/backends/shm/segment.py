@@ -21,13 +21,16 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
+from argosy.foundation import memory_file
 from argosy.foundation.errors import CommError
 from argosy.runtime.comm import forks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+_HANDLE_BYTES = 64  # three numbers, of which none has more than 20 digits
 _HUGE_PAGE = 2 << 20
 _MAP_FIXED = 0x10
 _MADV_COLLAPSE = 25  # since Linux 6.1
@@ -61,12 +64,14 @@ class Segment:
     @classmethod
     def create(cls, name: str, num_bytes: int) -> Segment:
         """Make a new one; ``handle`` is what others attach by."""
-        fd = os.memfd_create(f"argosy-{name}", os.MFD_CLOEXEC)
         try:
-            os.ftruncate(fd, num_bytes)
-            return cls(fd, num_bytes)
+            fd = memory_file.make(name, num_bytes)
+            try:
+                return cls(fd, num_bytes)
+            except BaseException:
+                os.close(fd)
+                raise
         except OSError as error:
-            os.close(fd)
             raise CommError(
                 f"cannot make a shared-memory segment of {num_bytes} bytes for {name!r}: {error}"
             ) from error
@@ -118,6 +123,18 @@ class Segment:
 
     def close(self) -> None:
         self._memory = None
+
+
+def handle_tensor(handle: str) -> torch.Tensor:
+    """A handle as a tensor that collectives move: all are of one size, that of no handle too."""
+    return torch.frombuffer(
+        bytearray(handle.encode().ljust(_HANDLE_BYTES, b"\0")), dtype=torch.uint8
+    )
+
+
+def handle_of_tensor(tensor: torch.Tensor) -> str:
+    """The handle that ``handle_tensor`` made a tensor of."""
+    return bytes(tensor.tolist()).rstrip(b"\0").decode()
 
 
 def collapse(address: int, num_bytes: int) -> None:

@@ -19,12 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from argosy.runtime.comm.backends.shm.segment import Segment, collapse
+from argosy.runtime.comm.backends.shm.segment import (
+    Segment,
+    collapse,
+    handle_of_tensor,
+    handle_tensor,
+)
 from argosy.runtime.comm.backends.shm.share import LASTING, Share
 
 # below it, copying through the group's buffers takes as long as a second step
 LEAST_BYTES = 1 << 20
-HANDLE_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -105,17 +109,7 @@ class SharedTensors:
         exchange: Callable[[torch.Tensor], Sequence[torch.Tensor]],
     ) -> _Met:
         address, own = next((a, own) for a, own in self._own.items() if own.number == number)
-        handles = [_text(part) for part in exchange(_bytes(own.handle))]
+        handles = [handle_of_tensor(part) for part in exchange(handle_tensor(own.handle))]
         others = {r: Segment.attach(h) for r, h in enumerate(handles) if r != self._rank}
         found = [others[r].address if r in others else address for r in range(len(handles))]
         return _Met(Share(found, self._rank, dtype), list(others.values()))
-
-
-def _bytes(handle: str) -> torch.Tensor:
-    return torch.frombuffer(
-        bytearray(handle.encode().ljust(HANDLE_BYTES, b"\0")), dtype=torch.uint8
-    )
-
-
-def _text(handle: torch.Tensor) -> str:
-    return bytes(handle.tolist()).rstrip(b"\0").decode()
