@@ -31,7 +31,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from argosy.foundation.errors import CollectiveMismatch, CollectiveTimeout, CommError, PeerLost
@@ -43,13 +43,15 @@ from argosy.runtime.comm.backends.packing import Pace, Packer
 from argosy.runtime.comm.backends.shm.board import LOOK_S, Board, Seat, lonely_seat
 
 _HEAD = struct.Struct("<9q")
-_LOW_BYTES = 1 << 17  # of a large message, to wake for: each time costs some 20 us
+_LOW_BYTES = 1 << 19  # of a large message, to wake for: each time costs some 20 us
+_FIRST_MESSAGES = 2  # that the rank sends itself: 8 ms of a wire of 1 Gb/s, in which the thread comes
 _JOIN_S = 10.0
 
 
 class _Trip:
-    """A cargo and its round. ``is_due`` is set by the rank, before the thread has seen the round,
-    and taken back with ``done`` by the thread, which owns the rest but ``is_awaited``, the rank's.
+    """A cargo and its round. ``is_due`` is set by the rank, before the round is launched, and taken
+    back with ``done`` when it is over. ``is_awaited`` is the rank's; the rest belongs to whoever
+    has the turn.
     """
 
     def __init__(self, cargo: Cargo, num_others: int) -> None:
@@ -145,6 +147,8 @@ class Freight:
         self._trips: dict[int, _Trip] = {}  # by place; guarded by _lock
         self._started: deque[_Trip] = deque()  # append and popleft are atomic
         self._lock = threading.Lock()
+        # held by whoever works with the connections: the thread, but while it sleeps, or the rank
+        self._turn = threading.Lock()
         self._thread: threading.Thread | None = None
         place, prefix = f"joining of group {name!r}", f"argosy/freight/{name}"
         try:
@@ -173,17 +177,38 @@ class Freight:
             trip.cargo.drop()
 
     def start(self, place: int) -> None:
-        """Begin a round: the values of this host are there, and stay until ``wait`` returns."""
+        """Begin a round: the values of this host are there, and stay until ``wait`` returns.
+
+        The first messages are sent by the rank itself if nothing else is on its way: where it
+        keeps the processor busy, the thread may come to run only milliseconds later, and until
+        then the wire would be idle.
+        """
         trip = self._trips[place]
         trip.done.clear()
         trip.is_due = True
         self._started.append(trip)
+        if self._turn.acquire(blocking=False):
+            try:
+                self._send_first()
+            finally:
+                self._turn.release()
         if self._thread is None and not self._is_closed:
             self._thread = threading.Thread(
                 target=self._serve, name=f"argosy-freight-{self.name}", daemon=True
             )
             self._thread.start()
         self._ring()
+
+    def _send_first(self) -> None:
+        """Give idle connections something to do, with the turn."""
+        if self._is_closed or self._error is not None:
+            return
+        with self._failing():
+            self._launch_all()
+            for link in self._links.values():
+                if not link.leaving:
+                    for _ in range(_FIRST_MESSAGES):
+                        self._push(link)
 
     def expect(self, places: Sequence[int]) -> None:
         """Say which rounds are about to be waited for. If some are not over, the next ones of all
@@ -217,32 +242,43 @@ class Freight:
     # ----------------------------------------------------------------------------------------------
 
     def _serve(self) -> None:
-        try:
+        with self._failing():
             poll = select.poll()
             poll.register(self._bell, select.POLLIN)
             wanted: dict[int, int] = {}
-            while not self._is_closed:
-                self._set_out(poll, wanted)
-                # what could not be taken in, and now can, has its head here already
-                has_more = any(link.can_go_on for link in self._links.values())
+            while not self._is_closed and self._error is None:
+                with self._turn:
+                    self._set_out(poll, wanted)
+                    # what could not be taken in, and now can, has its head here already
+                    has_more = any(link.can_go_on for link in self._links.values())
                 ready = dict(poll.poll(0 if has_more else None))
-                if self._bell in ready:
-                    os.eventfd_read(self._bell)
-                    for link in self._links.values():
-                        link.is_held = False
-                while self._started:
-                    self._launch(self._started.popleft())
-                for link in self._links.values():
-                    events = ready.get(link.sock.fileno(), 0)
-                    # a message is encoded before there is room for it
-                    if events & select.POLLOUT or not link.leaving:
-                        self._push(link)
-                    if events & ~select.POLLOUT or link.can_go_on:
-                        self._take_in(link)
+                with self._turn:
+                    self._work(ready)
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Keep an error for whoever waits."""
+        try:
+            yield
         except CommError as error:
             self._fail(error)
         except Exception as error:
-            self._fail(CommError(f"the thread between hosts failed: {error!r}"))
+            self._fail(CommError(f"the exchange between hosts failed: {error!r}"))
+
+    def _work(self, ready: dict[int, int]) -> None:
+        """Do what can be done for the events that came."""
+        if self._bell in ready:
+            os.eventfd_read(self._bell)
+            for link in self._links.values():
+                link.is_held = False
+        self._launch_all()
+        for link in self._links.values():
+            events = ready.get(link.sock.fileno(), 0)
+            # a message is encoded before there is room for it
+            if events & select.POLLOUT or not link.leaving:
+                self._push(link)
+            if events & ~select.POLLOUT or link.can_go_on:
+                self._take_in(link)
 
     def _set_out(self, poll: Any, wanted: dict[int, int]) -> None:
         """Tell ``poll`` what each connection is waited for."""
@@ -257,6 +293,10 @@ class Freight:
                 elif link.sock.fileno() >= 0:
                     with contextlib.suppress(KeyError):
                         poll.unregister(link.sock)
+
+    def _launch_all(self) -> None:
+        while self._started:
+            self._launch(self._started.popleft())
 
     def _launch(self, trip: _Trip) -> None:
         trip.round += 1
@@ -448,9 +488,13 @@ class Freight:
         self._ring()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(_JOIN_S)
+        # a rank that sends is done in a moment; a signal handler of the same rank must not wait
+        has_turn = self._turn.acquire(timeout=_JOIN_S)
         close_all([link.sock for link in self._links.values()])
         os.close(self._bell)
         self._free_board()
+        if has_turn:
+            self._turn.release()
 
     def _free_board(self) -> None:
         if self._own_board is not None:
