@@ -18,7 +18,8 @@ and the rank goes on between its own value and the common one::
     v = outer_momentum·v + d        c = c - outer_lr·(d + outer_momentum·v)
     p = mixing·p + (1 - mixing)·c
 
-c and v are the same on every rank. ``S / k_steps`` bytes leave a rank in a step on average, never
+d may travel in another form (``make_bucket``), which needs no error feedback: what rounding left
+out of c is part of the next d. c and v are the same on every rank. ``S / k_steps`` bytes leave a rank in a step on average, never
 more than a fragment at once. With one fragment, no overlap and no mixing it is DiLoCo.
 """
 
@@ -33,7 +34,7 @@ import torch
 from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.runtime.comm.bucket import Bucket
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.compression import plain_bucket
+from argosy.runtime.parallel.compression import BucketMaker, plain_bucket
 
 _HALVES = (torch.float16, torch.bfloat16)
 _PIECE = 1 << 15  # elements: four such pieces are half a megabyte
@@ -132,10 +133,12 @@ class DiLoCo:
         outer_lr: float = 0.7,
         outer_momentum: float = 0.9,
         mixing: float = 0.5,
+        make_bucket: BucketMaker = plain_bucket,
     ) -> None:
         if not 0.0 <= mixing < 1.0:
             raise UsageError(f"diloco: mixing must be at least 0 and below 1, but is {mixing}")
         self._group = group
+        self._make_bucket = make_bucket
         self._schedule = schedule
         self._outer_lr, self._outer_momentum, self._mixing = outer_lr, outer_momentum, mixing
         params = [p.detach() for p in params]
@@ -172,7 +175,8 @@ class DiLoCo:
             return
         if fragment.bucket is None:
             fragment.bucket = self._group.run(
-                plain_bucket, self._group.transport, common.numel(), common.dtype, common.device
+                self._make_bucket,
+                *(self._group.transport, common.numel(), common.dtype, common.device, 0),
             )
         moved = fragment.split(fragment.bucket.tensor)
         for out, last, param in zip(moved, fragment.split(common), fragment.params, strict=True):
