@@ -98,9 +98,7 @@ def quantise_alone(
         rest[:] = 0
         first = start // block
         own = scales[first : first + -(-new.size // block)]
-        quantise(
-            new, rest[: new.size], block, own, levels[part], bits[: new.size], magic, infinity
-        )
+        quantise(new, rest[: new.size], block, own, levels[part], bits[: new.size], magic, infinity)
 
 
 @numba.njit(nogil=True, cache=True)

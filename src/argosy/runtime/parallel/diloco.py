@@ -10,17 +10,18 @@ Use it around any optimizer, with gradients that are *not* averaged::
     outer.step()                # after every step of the optimizer, on every rank
 
 The parameters are cut into ``num_fragments`` parts of about the same size, also inside a parameter:
-what takes longest on its way decides whether ``overlap_steps`` are enough. They take turns: each
-sets out every ``k_steps`` steps, and the mean over the ranks of how far it has moved from its last common value c
-(``d = c - p``) arrives ``overlap_steps`` steps later. Then comes the outer step, Nesterov momentum,
-and the rank goes on between its own value and the common one::
+the part that is longest on its way decides whether ``overlap_steps`` are enough. They take turns:
+each sets out every ``k_steps`` steps, and the mean over the ranks of how far it has moved from its
+last common value c (``d = c - p``) arrives ``overlap_steps`` steps later. Then comes the outer
+step, Nesterov momentum, and the rank goes on between its own value and the common one::
 
     v = outer_momentum·v + d        c = c - outer_lr·(d + outer_momentum·v)
     p = mixing·p + (1 - mixing)·c
 
 d may travel in another form (``make_bucket``), which needs no error feedback: what rounding left
-out of c is part of the next d. c and v are the same on every rank. ``S / k_steps`` bytes leave a rank in a step on average, never
-more than a fragment at once. With one fragment, no overlap and no mixing it is DiLoCo.
+out of c is part of the next d. c and v are the same on every rank. ``S / k_steps`` bytes leave a
+rank in a step on average, never more than a fragment at once. With one fragment, no overlap and no
+mixing it is DiLoCo.
 """
 
 from __future__ import annotations
@@ -234,7 +235,7 @@ class DiLoCo:
                 fragment.due = 0
         self.num_steps = int(state["num_steps"])
         for name, flat in flats.items():
-            parts = [None] * len(sizes) if flat is None else flat.split(sizes)
+            parts = [None] * len(sizes) if flat is None else torch.split(flat, sizes)
             for fragment, part in zip(self._fragments, parts, strict=True):
                 is_kept = part is not None and fragment.params
                 setattr(fragment, name, part.clone() if is_kept else None)

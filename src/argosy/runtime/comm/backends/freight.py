@@ -14,9 +14,13 @@ A message whose cargo this host has not made yet, or whose memory is still in us
 connection until it can be taken in. That always comes: a host sends the next round of a cargo only
 when it has finished the last one, for which it needed what this host had sent.
 
-Numbers that travel as they are are packed, without loss (``packing.py``), if the connection was
-slow when it was last full and the rank had to wait for the round before: each host finds that for
-itself.
+Numbers are packed, without loss (``packing.py``), if the connection was slow when it was last full
+and the rank had to wait for the round before: each host finds that for itself. Levels of 8 bits,
+whose packing takes longer, only while there is enough on its way. What comes packed lies where its
+values are to be, and is unpacked when the rank waits: until then it needs the processor itself.
+
+Whoever works with the connections has the *turn*, a lock: the thread, but while it sleeps. The rank
+takes it, if it is free, to send the first messages of a round.
 
 An error ends the thread and is raised wherever somebody waits.
 """
@@ -35,6 +39,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from argosy.foundation.errors import CollectiveMismatch, CollectiveTimeout, CommError, PeerLost
 from argosy.runtime.comm import fingerprint, forks
 from argosy.runtime.comm.backends import doorway
@@ -45,9 +51,10 @@ from argosy.runtime.comm.backends.shm.board import LOOK_S, Board, Seat, lonely_s
 
 _HEAD = struct.Struct("<9q")
 _LOW_BYTES = 1 << 19  # of a large message, to wake for: each time costs some 20 us
-_FIRST_MESSAGES = 2  # that the rank sends itself: 8 ms of a wire of 1 Gb/s, in which the thread comes
-# what a slow connection is given ahead: 8 ms at 1 Gb/s, in which the thread comes. What is not given
-# yet is encoded later, when the rank may have nothing better to do.
+# that the rank sends itself: 8 ms of a wire of 1 Gb/s, in which the thread comes
+_FIRST_MESSAGES = 2
+# What a slow connection is given ahead, as long. What it is not given yet is encoded later, when
+# the rank may have nothing better to do.
 _AHEAD_BYTES = 1 << 20
 _NO_LIMIT = (1 << 31) - 1
 _BUSY_BYTES = 1 << 19  # that keep a slow connection busy while the next message is packed
@@ -86,7 +93,8 @@ class _Ride:
         self.num_unsent = 0  # hosts that have not got all of this leg
         # by leg, the hosts whose part is there
         self.came: list[set[int]] = [set() for _ in range(parcel.num_legs)]
-        self.num_put_off = 0  # of them, packed as they came
+        # by leg, how many of them are packed as they came
+        self.num_put_off = [0] * parcel.num_legs
 
 
 @dataclass(frozen=True)
@@ -375,9 +383,10 @@ class Freight:
             ride.is_loaded = True
         views = ride.parcel.outgoing(ride.leg, link.host)
         is_packed = False
-        if self._should_pack(link, ride.trip):
+        dtype = self._packed_as(link, ride.trip)
+        if dtype is not None:
             before, _ = ride.parcel.plain_out(ride.leg, link.host)
-            packed = link.packed_out.pack(views[0][before:], cargo.packable)
+            packed = link.packed_out.pack(views[0][before:], dtype)
             is_packed = packed is not None
             views = views if packed is None else [views[0][:before], packed, *views[1:]]
         size = sum(map(len, views))
@@ -386,16 +395,18 @@ class Freight:
         )
         return [memoryview(head), *views]
 
-    def _should_pack(self, link: _Link, trip: _Trip) -> bool:
+    def _packed_as(self, link: _Link, trip: _Trip) -> torch.dtype | None:
+        """The numbers that are to be packed, if they are."""
         dtype = trip.cargo.packable
-        if dtype is None or not (link.pace.is_slow and trip.is_awaited):
-            return False
+        if not (link.pace.is_slow and trip.is_awaited):
+            return None
         # an idle wire does not wait for what saves it little time
-        return dtype not in DEAR or doorway.unsent_bytes(link.sock) >= _BUSY_BYTES
+        is_late = dtype in DEAR and doorway.unsent_bytes(link.sock) < _BUSY_BYTES
+        return None if is_late else dtype
 
     def _proceed(self, ride: _Ride) -> None:
         """If a leg is complete, add up and go on with the next."""
-        if not ride.is_open or ride.num_unsent or ride.num_put_off:
+        if not ride.is_open or ride.num_unsent or ride.num_put_off[ride.leg]:
             return
         if len(ride.came[ride.leg]) < ride.num_others:
             return
@@ -430,7 +441,7 @@ class Freight:
         if not link.packed_bytes:
             self._proceed(ride)
             return
-        ride.num_put_off += 1
+        ride.num_put_off[leg] += 1
         packed = _Packed(ride, leg, link, link.packed_bytes)
         if self._is_away and leg + 1 == ride.trip.cargo.num_legs:
             # it came over a slow connection, for which the rank will wait: now it computes
@@ -448,7 +459,7 @@ class Freight:
             or not packed.link.packed_in.unpack(packed.num_bytes, room, dtype, *plain)
         ):
             raise self._unreadable(packed.link)
-        ride.num_put_off -= 1
+        ride.num_put_off[leg] -= 1
         self._proceed(ride)
 
     def _sleep_until_some(self, link: _Link) -> None:
@@ -549,7 +560,8 @@ class Freight:
         self._ring()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(_JOIN_S)
-        # a rank that sends is done in a moment; a signal handler of the same rank must not wait
+        # a rank that sends is done in a moment; if this is a handler of a signal that has stopped
+        # it meanwhile, it will not be
         has_turn = self._turn.acquire(timeout=_JOIN_S)
         close_all([link.sock for link in self._links.values()])
         os.close(self._bell)
