@@ -237,8 +237,8 @@ class DiLoCo:
         for name, flat in flats.items():
             parts = [None] * len(sizes) if flat is None else torch.split(flat, sizes)
             for fragment, part in zip(self._fragments, parts, strict=True):
-                is_kept = part is not None and fragment.params
-                setattr(fragment, name, part.clone() if is_kept else None)
+                value = None if part is None or not fragment.params else part.clone()
+                setattr(fragment, name, value)
         saved = {int(i): flat.numel() for i, flat in state["common"].items()}
         is_cut_alike = saved == {i: size for i, size in enumerate(sizes) if i in saved or size}
         for fragment, due in zip(self._fragments, state["due"], strict=False):

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 PACKABLE = (torch.float32, torch.float16, torch.bfloat16, torch.int8)
-# Packing and unpacking these takes 1.5 ns for each byte and saves a twelfth of them, which is a gain
-# only while there is something else to send.
+# Packing and unpacking these takes 1.5 ns for each byte and saves a twelfth of them, which is a
+# gain only while there is something else to send.
 DEAR = (torch.int8,)
 # Packing and unpacking take half a nanosecond for each byte, and save a seventh of them: on a
 # faster connection than this (2 Gb/s) that is no gain, on one of 1 Gb/s it is a tenth of the time.
