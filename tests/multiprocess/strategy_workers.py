@@ -69,6 +69,8 @@ def diloco(
     rank: int, world_size: int, meeting: Meeting, *, backend: str, shapes: Any, **settings: Any
 ) -> list[list[np.ndarray]]:
     """Parameters after each of twelve steps."""
+    if settings.pop("is_int8", False):
+        settings["make_bucket"] = quantised_buckets(keeps_residual=False)
     names = ("k_steps", "num_fragments", "overlap_steps")
     schedule = Schedule(**{name: settings.pop(name) for name in names})
     with joined_job(rank, world_size, meeting, backend) as group:

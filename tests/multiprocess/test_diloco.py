@@ -25,7 +25,7 @@ def reference(world_size, schedule, outer_lr=0.7, outer_momentum=0.9, mixing=0.5
             for i, value in enumerate(values):
                 value -= 0.1 * workers.gradient(rank, step - 1, i, SHAPES[i]).numpy()
         for fragment in schedule.leaves_at(step):
-            for i in cuts[fragment]:
+            for i in (span.index for span in cuts[fragment]):
                 moved = np.mean([common[i] - values[i] for values in own], axis=0)
                 arrivals.setdefault(step + schedule.overlap_steps, []).append((i, moved))
         for i, moved in arrivals.pop(step, []):
@@ -58,3 +58,19 @@ def test_parameters_are_those_of_the_formula(pool, backend, world_size, settings
         for ours, theirs in zip(seen, wanted, strict=True):
             for a, b in zip(ours, theirs[rank], strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
+
+
+def test_what_travels_as_8_bits_is_near_and_the_same_on_all_ranks(pool):
+    """Without mixing all ranks go on from the common values."""
+    settings = {"k_steps": 3, "num_fragments": 1, "overlap_steps": 0, "mixing": 0.0}
+    found = run_job(
+        pool, f"{HERE}:diloco", 2, backend="hosts ab", shapes=SHAPES, is_int8=True, **settings
+    )
+    schedule = Schedule(k_steps=3, num_fragments=1, overlap_steps=0)
+    wanted = reference(2, schedule, mixing=0.0)
+    for step in (2, 11):  # common steps
+        for ours, theirs, exact in zip(
+            found[0][step], found[1][step], wanted[step][0], strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+            assert 0 < np.abs(ours - exact).max() < 0.02

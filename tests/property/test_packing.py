@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from argosy.runtime.comm.backends import halves_kernels as halves
+from argosy.runtime.comm.backends import levels_kernels
 from argosy.runtime.comm.backends import packing_kernels as kernels
 
 _GUARD = 64
@@ -76,3 +77,46 @@ def test_damaged_messages_of_halves_stay_inside(words, is_bfloat, data):
     assert -1 <= used <= len(message)
     assert (back[:_GUARD] == 0x5A5A).all()
     assert (back[-_GUARD:] == 0x5A5A).all()
+
+
+any_levels = st.builds(
+    lambda levels, width: (levels.astype(np.int64) * width // 128).astype(np.int8).view(np.uint8),
+    arrays.arrays(np.int8, st.integers(0, 2000)),
+    st.sampled_from([0, 3, 20, 60, 128]),
+)
+
+
+def levels_message(levels: np.ndarray) -> np.ndarray | None:
+    """The packed bytes; None where that saves nothing."""
+    out = np.full(levels_kernels.most_bytes(len(levels)) + _GUARD, 0xAA, np.uint8)
+    size = levels_kernels.pack(levels, out[:-_GUARD])
+    assert (out[-_GUARD:] == 0xAA).all()
+    return out[:size].copy() if size < len(levels) else None
+
+
+@given(any_levels)
+def test_levels_come_back(levels):
+    message = levels_message(levels)
+    if message is not None:
+        back = np.full(len(levels) + _GUARD, 0x5A, np.uint8)
+        assert levels_kernels.unpack(message, back[:-_GUARD]) == len(message)
+        np.testing.assert_array_equal(back[:-_GUARD], levels)
+        assert (back[-_GUARD:] == 0x5A).all()
+
+
+@given(any_levels, st.data())
+def test_damaged_messages_of_levels_stay_inside(levels, data):
+    message = levels_message(levels)
+    if message is None:
+        message = data.draw(arrays.arrays(np.uint8, st.integers(0, 1500)))
+    for _ in range(data.draw(st.integers(0, 4)) if len(message) else 0):
+        at = data.draw(
+            st.integers(0, min(len(message), 128) - 1) | st.integers(0, len(message) - 1)
+        )
+        message[at] = data.draw(st.integers(0, 255))
+    message = message[: data.draw(st.integers(0, len(message)))]
+    back = np.full(len(levels) + 2 * _GUARD, 0x5A, np.uint8)
+    used = levels_kernels.unpack(message, back[_GUARD:-_GUARD])
+    assert -1 <= used <= len(message)
+    assert (back[:_GUARD] == 0x5A).all()
+    assert (back[-_GUARD:] == 0x5A).all()

@@ -24,6 +24,10 @@ class Codec(abc.ABC):
     def num_bytes(self, count: int) -> int:
         """What ``count`` values take."""
 
+    def plain_bytes(self, count: int) -> int:
+        """How many of them lie before the numbers of dtype ``wire``."""
+        return 0
+
     @abc.abstractmethod
     def encode(
         self, values: torch.Tensor, out: torch.Tensor, residual: torch.Tensor | None

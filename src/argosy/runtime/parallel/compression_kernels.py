@@ -79,6 +79,29 @@ def quantise(
 
 
 @numba.njit(nogil=True, cache=True)
+def quantise_alone(
+    values: Any,
+    block: int,
+    scales: Any,
+    levels: Any,
+    rest: Any,
+    bits: Any,
+    magic: float,
+    infinity: int,
+) -> None:
+    """As ``quantise``, with nothing left from before and nothing kept. ``rest`` is memory for some
+    whole blocks and ``bits`` the same as integers.
+    """
+    for start in range(0, values.size, rest.size):
+        part = slice(start, min(start + rest.size, values.size))
+        new = values[part]
+        rest[:] = 0
+        first = start // block
+        own = scales[first : first + -(-new.size // block)]
+        quantise(new, rest[: new.size], block, own, levels[part], bits[: new.size], magic, infinity)
+
+
+@numba.njit(nogil=True, cache=True)
 def sum_levels(
     scales_1: Any,
     levels_1: Any,

@@ -9,33 +9,37 @@ Use it around any optimizer, with gradients that are *not* averaged::
     optimizer.step()
     outer.step()                # after every step of the optimizer, on every rank
 
-The parameters are cut into ``num_fragments`` parts, which take turns: each sets out every
-``k_steps`` steps, and the mean over the ranks of how far it has moved from its last common value c
-(``d = c - p``) arrives ``overlap_steps`` steps later. Then comes the outer step, Nesterov momentum,
-and the rank goes on between its own value and the common one::
+The parameters are cut into ``num_fragments`` parts of about the same size, also inside a parameter:
+the part that is longest on its way decides whether ``overlap_steps`` are enough. They take turns:
+each sets out every ``k_steps`` steps, and the mean over the ranks of how far it has moved from its
+last common value c (``d = c - p``) arrives ``overlap_steps`` steps later. Then comes the outer
+step, Nesterov momentum, and the rank goes on between its own value and the common one::
 
     v = outer_momentum·v + d        c = c - outer_lr·(d + outer_momentum·v)
     p = mixing·p + (1 - mixing)·c
 
-c and v are the same on every rank. ``S / k_steps`` bytes leave a rank in a step on average, never
-more than a fragment at once. With one fragment, no overlap and no mixing it is DiLoCo.
+d may travel in another form (``make_bucket``), which needs no error feedback: what rounding left
+out of c is part of the next d. c and v are the same on every rank. ``S / k_steps`` bytes leave a
+rank in a step on average, never more than a fragment at once. With one fragment, no overlap and no
+mixing it is DiLoCo.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from argosy.foundation.errors import UsageError
+from argosy.foundation.errors import CheckpointError, UsageError
 from argosy.runtime.comm.bucket import Bucket
 from argosy.runtime.comm.group import Group
-from argosy.runtime.parallel.compression import plain_bucket
+from argosy.runtime.parallel.compression import BucketMaker, plain_bucket
 
 _HALVES = (torch.float16, torch.bfloat16)
 _PIECE = 1 << 15  # elements: four such pieces are half a megabyte
+_CHUNK = 1 << 15  # elements, at multiples of which parameters are cut
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,22 +73,42 @@ class Schedule:
         return fragment * self.k_steps // self.num_fragments
 
 
-def fragments(sizes: Sequence[int], count: int) -> list[list[int]]:
-    """Cut a list of sizes into ``count`` runs of neighbours of about the same total; some are empty
-    if there are fewer items.
+@dataclass(frozen=True)
+class Span:
+    """Elements ``start`` to ``stop`` of the parameter number ``index``."""
+
+    index: int
+    start: int
+    stop: int
+
+
+def fragments(
+    sizes: Sequence[int], count: int, whole: Collection[int] = (), chunk: int = _CHUNK
+) -> list[list[Span]]:
+    """Cut parameters of these sizes into ``count`` runs of about the same total, each the spans of
+    neighbours; some are empty if there is too little. A parameter is cut at multiples of ``chunk``,
+    unless it is among those that stay ``whole``.
     """
-    cuts: list[list[int]] = [[] for _ in range(count)]
+    cuts: list[list[Span]] = [[] for _ in range(count)]
     total, done = sum(sizes), 0
     for index, size in enumerate(sizes):
-        middle = done + size / 2
-        cuts[min(int(middle * count / total) if total else 0, count - 1)].append(index)
+        width = size if index in whole else chunk
+        for start in range(0, max(size, 1), max(width, 1)):
+            stop = min(start + width, size)
+            middle = done + (start + stop) / 2
+            cut = cuts[min(int(middle * count / total) if total else 0, count - 1)]
+            if cut and start and cut[-1].index == index:  # goes on
+                start = cut.pop().start
+            cut.append(Span(index, start, stop))
         done += size
     return cuts
 
 
 @dataclass
 class _Fragment:
-    """Some parameters: their common values, the outer velocity, the memory of the exchange."""
+    """Parameters and parts of them: their common values, the outer velocity, the memory of the
+    exchange.
+    """
 
     params: list[torch.Tensor]
     common: torch.Tensor | None = None  # from ``begin`` on
@@ -110,15 +134,19 @@ class DiLoCo:
         outer_lr: float = 0.7,
         outer_momentum: float = 0.9,
         mixing: float = 0.5,
+        make_bucket: BucketMaker = plain_bucket,
     ) -> None:
         if not 0.0 <= mixing < 1.0:
             raise UsageError(f"diloco: mixing must be at least 0 and below 1, but is {mixing}")
         self._group = group
+        self._make_bucket = make_bucket
         self._schedule = schedule
         self._outer_lr, self._outer_momentum, self._mixing = outer_lr, outer_momentum, mixing
         params = [p.detach() for p in params]
-        cuts = fragments([p.numel() for p in params], schedule.num_fragments)
-        self._fragments = [_Fragment([params[i] for i in cut]) for cut in cuts]
+        # what is not contiguous has no flat view
+        whole = [i for i, p in enumerate(params) if not p.is_contiguous()]
+        cuts = fragments([p.numel() for p in params], schedule.num_fragments, whole)
+        self._fragments = [_Fragment([_part(params[s.index], s) for s in cut]) for cut in cuts]
         self.num_steps = 0
 
     @torch.no_grad()
@@ -148,7 +176,8 @@ class DiLoCo:
             return
         if fragment.bucket is None:
             fragment.bucket = self._group.run(
-                plain_bucket, self._group.transport, common.numel(), common.dtype, common.device
+                self._make_bucket,
+                *(self._group.transport, common.numel(), common.dtype, common.device, 0),
             )
         moved = fragment.split(fragment.bucket.tensor)
         for out, last, param in zip(moved, fragment.split(common), fragment.params, strict=True):
@@ -195,19 +224,26 @@ class DiLoCo:
     @torch.no_grad()
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from what the same rank saved; all ranks call it alike. Fragments that were
-        under way set out again, with the parameters of now.
+        under way set out again, with the parameters of now. The state may have been cut in another
+        way; then those under way wait for their turn.
         """
+        sizes = [sum(p.numel() for p in fragment.params) for fragment in self._fragments]
+        flats = {name: _joined(state[name], name, sum(sizes)) for name in ("common", "velocity")}
         for fragment in self._fragments:
             if fragment.due and fragment.bucket is not None:  # of the run before
                 self._group.run(fragment.bucket.finish)
                 fragment.due = 0
         self.num_steps = int(state["num_steps"])
-        for i, fragment in enumerate(self._fragments):
-            for name in ("common", "velocity"):
-                values = {int(k): t for k, t in state[name].items()}
-                setattr(fragment, name, values[i].clone() if i in values else None)
-            if state["due"][i]:
-                self._leave(fragment, int(state["due"][i]))
+        for name, flat in flats.items():
+            parts = [None] * len(sizes) if flat is None else torch.split(flat, sizes)
+            for fragment, part in zip(self._fragments, parts, strict=True):
+                value = None if part is None or not fragment.params else part.clone()
+                setattr(fragment, name, value)
+        saved = {int(i): flat.numel() for i, flat in state["common"].items()}
+        is_cut_alike = saved == {i: size for i, size in enumerate(sizes) if i in saved or size}
+        for fragment, due in zip(self._fragments, state["due"], strict=False):
+            if due and is_cut_alike:
+                self._leave(fragment, int(due))
 
 
 def _pieces(parts: Sequence[torch.Tensor]) -> Iterable[Sequence[torch.Tensor]]:
@@ -215,6 +251,26 @@ def _pieces(parts: Sequence[torch.Tensor]) -> Iterable[Sequence[torch.Tensor]]:
     if not all(part.is_contiguous() for part in parts):
         return [parts]
     return zip(*(torch.split(part.view(-1), _PIECE) for part in parts), strict=True)
+
+
+def _joined(flats: Mapping[Any, torch.Tensor], name: str, count: int) -> torch.Tensor | None:
+    """What was saved for all fragments in one; None if they had not begun."""
+    if not flats:
+        return None
+    flat = torch.cat([flats[key] for key in sorted(flats, key=int)])
+    if flat.numel() != count:
+        raise CheckpointError(
+            f"diloco: the saved state has {name!r} for {flat.numel()} elements, but the parameters "
+            f"have {count}. Load it into the model that it was saved with."
+        )
+    return flat
+
+
+def _part(param: torch.Tensor, span: Span) -> torch.Tensor:
+    """The memory of a span."""
+    if span.stop - span.start == param.numel():
+        return param
+    return param.view(-1)[span.start : span.stop]
 
 
 def _flat(params: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -6,7 +6,8 @@ gradient of the same rank (error feedback), so nothing is lost over several step
 the same bytes, so all ranks get the same bits.
 
 Ranks of one host average in full precision, in shared memory, where there is nothing to save. A
-quarter of the bytes move, and 4 for each block::
+quarter of the bytes move, and 4 for each block; on a slow connection the levels are packed without
+loss besides (``levels_kernels.py``)::
 
     scales, float32     one for each block
     levels, int8        one for each element
@@ -29,6 +30,7 @@ from argosy.runtime.comm.codec import Codec
 from argosy.runtime.parallel.compression import BucketMaker, plain_bucket
 
 _SCALE_BYTES = 4
+_BLOCKS_AT_ONCE = 16  # of 256 elements: they stay in the first-level cache
 _FORM = 8  # the code of the codec, below the block size
 _WIDE = (torch.float32, torch.float64)
 
@@ -36,22 +38,23 @@ _WIDE = (torch.float32, torch.float64)
 class Int8Codec(Codec):
     """``block`` elements have a scale."""
 
-    keeps_residual = True
+    wire = torch.int8
 
-    def __init__(self, block: int = 256) -> None:
+    def __init__(self, block: int = 256, keeps_residual: bool = True) -> None:
         if block < 16 or block % 16:
             raise UsageError(f"int8_allreduce: block_size must be a multiple of 16, but is {block}")
         self.block = block
+        self.keeps_residual = keeps_residual
         self.code = _FORM | block << 8
 
     def num_bytes(self, count: int) -> int:
-        return self._scales_bytes(count) + count
+        return self.plain_bytes(count) + count
 
-    def _scales_bytes(self, count: int) -> int:
+    def plain_bytes(self, count: int) -> int:
         return _SCALE_BYTES * -(-count // self.block)
 
     def _parts(self, encoded: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-        at = self._scales_bytes(count)
+        at = self.plain_bytes(count)
         return encoded[:at].view(torch.float32), encoded[at:].view(torch.int8)
 
     def encode(
@@ -59,16 +62,28 @@ class Int8Codec(Codec):
     ) -> None:
         from argosy.runtime.parallel import compression_kernels as kernels  # loads numba
 
-        rest = torch.zeros_like(values) if residual is None else residual
         scales, levels = self._parts(out, values.numel())
         integers, magic, infinity = kernels.rounding_of(values.numpy().dtype)
+        if residual is None:
+            rest = torch.empty(_BLOCKS_AT_ONCE * self.block, dtype=values.dtype).numpy()
+            kernels.quantise_alone(
+                values.numpy(),
+                self.block,
+                scales.numpy(),
+                levels.numpy(),
+                rest,
+                rest.view(integers),
+                magic,
+                infinity,
+            )
+            return
         kernels.quantise(
             values.numpy(),
-            rest.numpy(),
+            residual.numpy(),
             self.block,
             scales.numpy(),
             levels.numpy(),
-            rest.numpy().view(integers),
+            residual.numpy().view(integers),
             magic,
             infinity,
         )
@@ -98,11 +113,11 @@ class Int8Codec(Codec):
             kernels.add_levels(scales.numpy(), levels.numpy(), weight, self.block, total, False)
 
 
-def quantised_buckets(block: int = 256) -> BucketMaker:
+def quantised_buckets(block: int = 256, keeps_residual: bool = True) -> BucketMaker:
     """A maker of buckets whose float32 and float64 contents travel between hosts as 8 bits; others
-    travel as they are.
+    travel as they are. Without a residual what rounding loses is lost.
     """
-    codec = Int8Codec(block)
+    codec = Int8Codec(block, keeps_residual)
 
     def make(
         backend: Backend, numel: int, dtype: torch.dtype, device: torch.device, num_exact: int = 0

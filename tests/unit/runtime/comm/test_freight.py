@@ -8,6 +8,7 @@ import contextlib
 import itertools
 import socket
 import struct
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,11 +18,14 @@ import pytest
 import torch
 
 from argosy.foundation.errors import CollectiveMismatch, CommError, PeerLost
+from argosy.runtime.comm.backends import freight as freight_module
 from argosy.runtime.comm.backends.cargo import Cargo
 from argosy.runtime.comm.backends.freight import Freight
 from argosy.runtime.comm.backends.joining import close_all, connect_all
 from argosy.runtime.comm.backends.shm.board import lonely_seat
+from argosy.runtime.comm.backends.shm.care import poll
 from argosy.runtime.parallel.compression import HalfCodec
+from argosy.runtime.parallel.quantised import Int8Codec
 from support.join import open_store
 
 _names = (f"freight-{i}" for i in itertools.count())
@@ -131,6 +135,81 @@ def test_sums_of_halves_are_the_same_whoever_packs(rendezvous, weights, wire, sh
     assert (share - 0.1) * sent < sum(sizes) < share * sent
 
 
+@pytest.mark.parametrize("weights", [[0.25, 0.75], [0.5, 0.125, 0.375]], ids=["two", "three"])
+def test_sums_of_levels_are_the_same_whoever_packs(rendezvous, monkeypatch, weights):
+    """Host 0 packs; scales and the last numbers travel as they are."""
+    monkeypatch.setattr(freight_module, "_BUSY_BYTES", 0)
+    hosts, num_exact = len(weights), 5
+    values = [torch.empty(COUNT) for _ in weights]
+    seen = []
+    for packs in (False, True):
+        with freights(hosts, rendezvous) as ends:
+            sizes = let_pack(ends[0]) if packs else []
+            for h, freight in enumerate(ends):
+                freight.add(Cargo(0, values[h], h, weights, Int8Codec(), num_exact))
+                freight._trips[0].is_awaited = True
+            for step in range(2):
+                for h, freight in enumerate(ends):
+                    values[h].copy_(numbers(h, step))
+                    freight.start(0)
+                for freight in ends:
+                    freight.wait(0, "the test")
+        assert all(torch.equal(value, values[0]) for value in values)
+        seen.append(values[0].clone())
+    assert torch.equal(*seen)
+    sent = 2 * COUNT * 2 * (hosts - 1) // hosts  # in two rounds
+    assert 0.85 * sent < sum(sizes) < 0.95 * sent
+
+
+def test_levels_are_not_packed_while_the_wire_is_idle(rendezvous):
+    """Numbers of 32 bits are: that takes less time."""
+    for codec, is_packed in ((Int8Codec(), False), (None, True)):
+        values = [torch.ones(100_000), torch.ones(100_000)]
+        with freights(2, rendezvous) as ends:
+            sizes = let_pack(ends[0])
+            for h, freight in enumerate(ends):
+                freight.add(Cargo(0, values[h], h, [0.5, 0.5], codec))
+                freight._trips[0].is_awaited = True
+                freight.start(0)
+            for freight in ends:
+                freight.wait(0, "the test")
+        assert bool(sizes) == is_packed
+
+
+def test_the_rank_sends_the_first_messages(rendezvous):
+    """Here the thread never comes to run."""
+    values = [numbers(h, 0) for h in (0, 1)]
+    with freights(2, rendezvous) as (first, second):
+        for h, freight in enumerate((first, second)):
+            freight.add(Cargo(0, values[h], h, [0.5, 0.5]))
+        first._thread = threading.current_thread()  # as if it had been started
+        first.start(0)
+        ride = second._trips[0].rides[0]
+        second.start(0)
+        assert poll(lambda: 0 in ride.came[0] or not ride.is_open, limit_s=10)
+        first._thread = None
+
+
+def test_what_is_packed_waits_until_the_rank_has_time(rendezvous):
+    values = [numbers(h, 0) for h in (0, 1)]
+    with freights(2, rendezvous) as (first, second):
+        let_pack(first)
+        for h, freight in enumerate((first, second)):
+            freight.add(Cargo(0, values[h], h, [0.5, 0.5]))
+            freight._trips[0].is_awaited = True
+        second.start(0)
+        first.start(0)
+        trip = second._trips[0]
+        assert poll(lambda: len(second._put_off) == len(trip.rides), limit_s=10)
+        assert not trip.done.is_set()
+        assert not second.attend([0])
+        second.wait(0, "the test")
+        first.wait(0, "the test")
+        assert second.attend([0])
+        expected = weighted_sum([numbers(h, 0) for h in (0, 1)], [0.5, 0.5])
+        assert all(torch.equal(value, expected) for value in values)
+
+
 def test_who_had_to_wait_packs_the_next_time(rendezvous):
     values = [torch.zeros(10), torch.zeros(10)]
     with freights(2, rendezvous) as (first, second):
@@ -223,6 +302,16 @@ def test_packed_bytes_that_are_none(rendezvous):
         freight.add(cargo)
         freight.start(0)
         sock.sendall(message(b"\7" * 1000, cargo, packed=1))
+        with pytest.raises(CommError, match=r"rank 1 .*sent a message that cannot be read"):
+            freight.wait(0, "the test")
+
+
+def test_packed_levels_that_are_none(rendezvous):
+    with beside_a_stranger(rendezvous) as (freight, sock):
+        cargo = Cargo(0, torch.zeros(100_000), 0, [0.5, 0.5], Int8Codec())
+        freight.add(cargo)
+        freight.start(0)
+        sock.sendall(message(b"\xff" * 90_000, cargo, packed=1))
         with pytest.raises(CommError, match=r"rank 1 .*sent a message that cannot be read"):
             freight.wait(0, "the test")
 

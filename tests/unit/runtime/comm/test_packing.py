@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from argosy.runtime.comm.backends import halves_kernels as halves
+from argosy.runtime.comm.backends import levels_kernels
 from argosy.runtime.comm.backends import packing_kernels as kernels
 from argosy.runtime.comm.backends.packing import Pace, Packer
 
@@ -105,11 +106,13 @@ def test_a_packer_is_used_again():
         message = sender.pack(memoryview(part).cast("B"), torch.float32)
         assert message is not None
         assert message.nbytes < part.nbytes
-        receiver.room(message.nbytes)[:] = message
         back = np.empty_like(part)
-        assert receiver.unpack(message.nbytes, memoryview(back).cast("B"), torch.float32, 0)
+        room = memoryview(back).cast("B")
+        room[: message.nbytes] = message
+        assert receiver.unpack(message.nbytes, room, torch.float32, 0, 0)
         np.testing.assert_array_equal(back, part)
-        assert not receiver.unpack(message.nbytes - 1, memoryview(back).cast("B"), torch.float32, 0)
+        room[: message.nbytes] = message
+        assert not receiver.unpack(message.nbytes - 1, room, torch.float32, 0, 0)
 
 
 def test_what_cannot_shrink_travels_as_it_is():
@@ -118,16 +121,16 @@ def test_what_cannot_shrink_travels_as_it_is():
     assert Packer().pack(bits, torch.float16) is None
 
 
-def test_what_is_exact_lies_behind_what_is_packed():
+def test_what_is_exact_lies_around_what_is_packed():
     sender, receiver = Packer(), Packer()
     values = samples()["normal"].astype(np.float16)
     message = sender.pack(memoryview(values).cast("B"), torch.float16)
     assert message is not None
-    whole = bytes(message) + b"exact"
-    receiver.room(len(whole))[:] = whole
-    back = memoryview(bytearray(values.nbytes + 5))
-    assert receiver.unpack(len(whole), back, torch.float16, 5)
-    assert bytes(back) == values.tobytes() + b"exact"
+    whole = b"head" + bytes(message) + b"exact"
+    back = memoryview(bytearray(values.nbytes + 9))
+    back[: len(whole)] = whole
+    assert receiver.unpack(len(whole), back, torch.float16, 4, 5)
+    assert bytes(back) == b"head" + values.tobytes() + b"exact"
 
 
 def packed_halves_bits(words: np.ndarray, is_bfloat: bool) -> bytes:
@@ -185,6 +188,84 @@ def test_bytes_of_halves_are_those_of_the_layout_and_come_back(name, is_bfloat):
     np.testing.assert_array_equal(back, words)
     if name == "normal":
         assert len(found) < (0.73 if is_bfloat else 0.91) * words.nbytes
+
+
+def packed_levels(levels: np.ndarray) -> bytes:
+    """What ``levels_kernels.pack`` should make of ``levels``, from the layout; its lengths are
+    taken from it.
+    """
+    count = len(levels) // 256 * 256
+    signed = levels[:count].view(np.int8).astype(np.int64)
+    folded = np.where(signed < 0, -2 * signed - 1, 2 * signed).reshape(-1, 4, 64)
+    low, high = folded & 63, folded >> 6
+    strips = [low[:, k] | (low[:, 3] >> 2 * k & 3) << 6 for k in range(3)]
+    symbols = sum(high[:, k] << 2 * k for k in range(4)).ravel()
+    lengths = levels_kernels.lengths_of(np.bincount(symbols, minlength=256)).astype(int)
+    codes, code = {}, 0
+    for length in range(1, 13):
+        code *= 2
+        for symbol in np.flatnonzero(lengths == length):
+            codes[symbol] = f"{code:0{length}b}"
+            code += 1
+    bits = "".join(codes[symbol] for symbol in symbols)
+    bits += "0" * (-len(bits) % 32)
+    return (
+        (lengths[::2] | lengths[1::2] << 4).astype(np.uint8).tobytes()
+        + np.stack(strips, 1).astype(np.uint8).tobytes()
+        + levels[count:].tobytes()
+        + np.packbits(np.array(list(bits), np.uint8), bitorder="little").tobytes()
+    )
+
+
+def samples_of_levels() -> dict[str, np.ndarray]:
+    draw = np.random.RandomState(2)
+    found = {
+        f"normal {size}": np.clip(np.rint(draw.normal(0, size, 5000)), -127, 127)
+        for size in (0.3, 8, 37)
+    }
+    return {name: v.astype(np.int8).view(np.uint8) for name, v in found.items()} | {
+        "zeros": np.zeros(2560, np.uint8),
+        # symbols whose counts are Fibonacci's: the longest codes would be too long
+        "steep": np.concatenate(
+            [np.repeat(np.uint8(64 + k), 4 * n) for k, n in enumerate(_fibonacci(18))]
+        ),
+    }
+
+
+def _fibonacci(count: int) -> list[int]:
+    found = [16, 16]
+    while len(found) < count:
+        found.append(found[-1] + found[-2])
+    return found
+
+
+@pytest.mark.parametrize("name", samples_of_levels())
+def test_bytes_of_levels_are_those_of_the_layout_and_come_back(name):
+    levels = samples_of_levels()[name]
+    out = np.full(levels_kernels.most_bytes(len(levels)), 0xAA, np.uint8)
+    found = out[: levels_kernels.pack(levels, out)]
+    assert found.tobytes() == packed_levels(levels)
+    back = np.full(len(levels), 0x55, np.uint8)
+    assert levels_kernels.unpack(found, back) == len(found)
+    np.testing.assert_array_equal(back, levels)
+    if name == "normal 37":
+        assert 0.9 < (len(found) - levels_kernels.LENGTHS_BYTES) / len(levels) < 0.93
+
+
+@pytest.mark.parametrize("steepness", [1.1, 1.7, 2.5])
+def test_lengths_of_codes_are_few_and_can_be_told_apart(steepness):
+    counts = (20 * steepness ** np.arange(40)).astype(np.int64)  # no two alike
+    counts = np.concatenate([counts, np.zeros(216, np.int64)])
+    lengths = levels_kernels.lengths_of(counts)
+    assert lengths.max() <= levels_kernels.MOST_BITS
+    assert not lengths[40:].any()
+    assert sum(2.0 ** -int(n) for n in lengths if n) == 1.0
+    assert (np.diff(lengths[:40].astype(int)) <= 0).all()
+
+
+def test_what_cannot_be_packed_stays():
+    levels = np.random.RandomState(3).randint(0, 256, 5000).astype(np.uint8)
+    assert Packer().pack(memoryview(levels), torch.int8) is None
 
 
 def note(pace: Pace, began_s: float, num_bytes: int, *, is_full: bool) -> None:

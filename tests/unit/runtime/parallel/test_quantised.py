@@ -43,6 +43,18 @@ def test_levels_scales_and_what_is_left(count, dtype):
     np.testing.assert_allclose(residual.numpy(), left, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("count", [1, 100, 16 * 32, 5000])
+def test_without_residual_it_is_as_with_zeros(count):
+    (values,) = tensors(1, count, torch.float32)
+    codec = Int8Codec(32, keeps_residual=False)
+    found, wanted = (torch.empty(codec.num_bytes(count), dtype=torch.uint8) for _ in range(2))
+    kept = values.clone()
+    codec.encode(values, found, None)
+    codec.encode(values, wanted, torch.zeros(count))
+    assert torch.equal(found, wanted)
+    assert torch.equal(values, kept)
+
+
 def test_edges():
     """Zeros, a block that is not finite, numbers too small for a scale, the largest level."""
     codec = Int8Codec(16)

@@ -341,6 +341,7 @@ TABLES: dict[str, tuple[Field, ...]] = {
         Field("outer_lr", FLOAT, 0.7, "learning rate of the common step", NUMBERS),
         Field("outer_momentum", FLOAT, 0.9, "its Nesterov momentum", NUMBERS),
         Field("mixing", FLOAT, 0.5, "share of its own value that a rank keeps", NUMBERS),
+        Field("int8", BOOL, True, "exchange between hosts as 8 bits with scales"),
     ),
     "PipelineConfig": (
         Field("micro_batch_size", INT, 1, "samples in a micro batch"),

@@ -181,3 +181,4 @@ class DiLoCo(Stage):
     outer_lr: float
     outer_momentum: float
     mixing: float
+    int8: bool

@@ -26,7 +26,9 @@ from argosy.distributed.fleet.stages.rules import RULES
 from argosy.distributed.fleet.stages.trainee import OptimizerStage, OptimizerTrainee, Trainee
 from argosy.foundation.errors import NotSupported, UsageError
 from argosy.runtime.parallel import dgc, diloco, gradient_merge, local_sgd, power_sgd
+from argosy.runtime.parallel.compression import plain_bucket
 from argosy.runtime.parallel.loss_scaling import LossScale
+from argosy.runtime.parallel.quantised import quantised_buckets
 
 __all__ = [
     "STAGES", "AdaptivelyAveragedParameters", "AveragedParameters", "CommonSteps",
@@ -239,6 +241,7 @@ class CommonSteps(_KeptStage):
             outer_lr=settings.outer_lr,
             outer_momentum=settings.outer_momentum,
             mixing=settings.mixing,
+            make_bucket=quantised_buckets(keeps_residual=False) if settings.int8 else plain_bucket,
         )
 
     def before_step(self, loss: Any) -> bool:

@@ -166,9 +166,15 @@ class Parcel:
             codec.encode(part, out, residual)
             start = stop
 
-    def num_exact_bytes(self, leg: int) -> int:
-        """How many of the last bytes of each message are numbers that travel as they are."""
-        return self._tail.nbytes if leg == 0 else 0
+    def plain_out(self, leg: int, host: int) -> tuple[int, int]:
+        """How many of the first and of the last bytes of what goes to ``host`` are not numbers that
+        may be packed.
+        """
+        return self._plain(leg, self._parts[host] if leg == 0 else self._mine)
+
+    def _plain(self, leg: int, part: torch.Tensor) -> tuple[int, int]:
+        before = 0 if self._codec is None else self._codec.plain_bytes(part.numel())
+        return before, self._tail.nbytes if leg == 0 else 0
 
     # -- receiving
     # ----------------------------------------------------------------------------------------------
@@ -178,6 +184,10 @@ class Parcel:
         if leg == 0:
             return bytes_of(self._came[host])
         return bytes_of(self._parts[host] if self._codec is None else self._sums[host])
+
+    def plain_in(self, leg: int, host: int) -> tuple[int, int]:
+        """As ``plain_out``, of what comes from ``host``."""
+        return self._plain(leg, self._mine if leg == 0 else self._parts[host])
 
     def unload(self, leg: int) -> None:
         """Add up what came."""

@@ -14,9 +14,13 @@ A message whose cargo this host has not made yet, or whose memory is still in us
 connection until it can be taken in. That always comes: a host sends the next round of a cargo only
 when it has finished the last one, for which it needed what this host had sent.
 
-Numbers that travel as they are are packed, without loss (``packing.py``), if the connection was
-slow when it was last full and the rank had to wait for the round before: each host finds that for
-itself.
+Numbers are packed, without loss (``packing.py``), if the connection was slow when it was last full
+and the rank had to wait for the round before: each host finds that for itself. Levels of 8 bits,
+whose packing takes longer, only while there is enough on its way. What comes packed lies where its
+values are to be, and is unpacked when the rank waits: until then it needs the processor itself.
+
+Whoever works with the connections has the *turn*, a lock: the thread, but while it sleeps. The rank
+takes it, if it is free, to send the first messages of a round.
 
 An error ends the thread and is raised wherever somebody waits.
 """
@@ -31,25 +35,36 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import torch
 
 from argosy.foundation.errors import CollectiveMismatch, CollectiveTimeout, CommError, PeerLost
 from argosy.runtime.comm import fingerprint, forks
 from argosy.runtime.comm.backends import doorway
 from argosy.runtime.comm.backends.cargo import Cargo, Parcel
 from argosy.runtime.comm.backends.joining import close_all, connect_all
-from argosy.runtime.comm.backends.packing import Pace, Packer
+from argosy.runtime.comm.backends.packing import DEAR, Pace, Packer
 from argosy.runtime.comm.backends.shm.board import LOOK_S, Seat, lonely_seat
 
 _HEAD = struct.Struct("<9q")
-_LOW_BYTES = 1 << 17  # of a large message, to wake for: each time costs some 20 us
+_LOW_BYTES = 1 << 19  # of a large message, to wake for: each time costs some 20 us
+# that the rank sends itself: 8 ms of a wire of 1 Gb/s, in which the thread comes
+_FIRST_MESSAGES = 2
+# What a slow connection is given ahead, as long. What it is not given yet is encoded later, when
+# the rank may have nothing better to do.
+_AHEAD_BYTES = 1 << 20
+_NO_LIMIT = (1 << 31) - 1
+_BUSY_BYTES = 1 << 19  # that keep a slow connection busy while the next message is packed
 _JOIN_S = 10.0
 
 
 class _Trip:
-    """A cargo and its round. ``is_due`` is set by the rank, before the thread has seen the round,
-    and taken back with ``done`` by the thread, which owns the rest but ``is_awaited``, the rank's.
+    """A cargo and its round. ``is_due`` is set by the rank, before the round is launched, and taken
+    back with ``done`` when it is over. ``is_awaited`` is the rank's; the rest belongs to whoever
+    has the turn.
     """
 
     def __init__(self, cargo: Cargo, num_others: int) -> None:
@@ -78,6 +93,18 @@ class _Ride:
         self.num_unsent = 0  # hosts that have not got all of this leg
         # by leg, the hosts whose part is there
         self.came: list[set[int]] = [set() for _ in range(parcel.num_legs)]
+        # by leg, how many of them are packed as they came
+        self.num_put_off = [0] * parcel.num_legs
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """A packed message that lies where its values are to be."""
+
+    ride: _Ride
+    leg: int
+    link: _Link
+    num_bytes: int
 
 
 class _Link:
@@ -88,7 +115,7 @@ class _Link:
         self.sock = sock
         self.outgoing: deque[_Ride] = deque()
         self.leaving: list[memoryview] = []  # what is left of the message at its front
-        self.packed_out, self.packed_in = Packer(), Packer()
+        self.packed_out, self.packed_in = Packer(), Packer()  # the first has what is being sent
         self.head = bytearray()
         self.ride: _Ride | None = None  # whose message comes
         self.leg = 0
@@ -113,7 +140,11 @@ class _Link:
         is_sent = doorway.push(self.sock, self.leaving)
         num_bytes = before - sum(map(len, self.leaving))
         is_last = is_sent and len(self.outgoing) == 1
+        was_slow = self.pace.is_slow
         self.pace.note(began_s, time.monotonic(), num_bytes, not is_sent, is_last)
+        if self.pace.is_slow != was_slow:
+            ahead_bytes = _AHEAD_BYTES if self.pace.is_slow else _NO_LIMIT
+            self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, ahead_bytes)
         return is_sent
 
 
@@ -142,6 +173,11 @@ class Freight:
         self._trips: dict[int, _Trip] = {}  # by place; guarded by _lock
         self._started: deque[_Trip] = deque()  # append and popleft are atomic
         self._lock = threading.Lock()
+        # held by whoever works with the connections: the thread, but while it sleeps, or the rank
+        self._turn = threading.Lock()
+        self._is_away = False  # the rank computes: from ``start`` on until it attends
+        # packed messages that have come while it did; of whoever has the turn
+        self._put_off: deque[_Packed] = deque()
         self._thread: threading.Thread | None = None
         place, prefix = f"joining of group {name!r}", f"argosy/freight/{name}"
         try:
@@ -170,11 +206,22 @@ class Freight:
             trip.cargo.drop()
 
     def start(self, place: int) -> None:
-        """Begin a round: the values of this host are there, and stay until ``wait`` returns."""
+        """Begin a round: the values of this host are there, and stay until ``wait`` returns.
+
+        The first messages are sent by the rank itself if nothing else is on its way: where it
+        keeps the processor busy, the thread may come to run only milliseconds later, and until
+        then the wire would be idle.
+        """
         trip = self._trips[place]
         trip.done.clear()
         trip.is_due = True
         self._started.append(trip)
+        self._is_away = True
+        if self._turn.acquire(blocking=False):
+            try:
+                self._send_first()
+            finally:
+                self._turn.release()
         if self._thread is None and not self._is_closed:
             self._thread = threading.Thread(
                 target=self._serve, name=f"argosy-freight-{self.name}", daemon=True
@@ -182,18 +229,39 @@ class Freight:
             self._thread.start()
         self._ring()
 
+    def _send_first(self) -> None:
+        """Give idle connections something to do, with the turn."""
+        if self._is_closed or self._error is not None:
+            return
+        with self._failing():
+            self._launch_all()
+            for link in self._links.values():
+                if not link.leaving:
+                    for _ in range(_FIRST_MESSAGES):
+                        self._push(link)
+
+    def attend(self, places: Sequence[int]) -> bool:
+        """Say that the rank has come to wait for these rounds, so that what was put off is done;
+        whether they are over.
+        """
+        if self._is_away:
+            self._is_away = False
+            if self._put_off:
+                self._ring()
+        return self._error is None and all(self._trips[place].done.is_set() for place in places)
+
     def expect(self, places: Sequence[int]) -> None:
         """Say which rounds are about to be waited for. If some are not over, the next ones of all
         should be faster: they are packed where that helps.
         """
-        trips = [self._trips[place] for place in places]
-        is_awaited = not all(trip.done.is_set() for trip in trips)
-        for trip in trips:
-            trip.is_awaited = is_awaited
+        is_awaited = not self.attend(places)
+        for place in places:
+            self._trips[place].is_awaited = is_awaited
 
     def wait(self, place: int, activity: str) -> None:
         """Return when the round is over; ``activity`` is what errors call the wait."""
         trip = self._trips[place]
+        self.attend([place])
         self._moved_s = max(self._moved_s, time.monotonic())
         while not trip.done.wait(LOOK_S):
             if self._error is not None:
@@ -214,32 +282,46 @@ class Freight:
     # ----------------------------------------------------------------------------------------------
 
     def _serve(self) -> None:
-        try:
+        with self._failing():
             poll = select.poll()
             poll.register(self._bell, select.POLLIN)
             wanted: dict[int, int] = {}
-            while not self._is_closed:
-                self._set_out(poll, wanted)
-                # what could not be taken in, and now can, has its head here already
-                has_more = any(link.can_go_on for link in self._links.values())
+            while not self._is_closed and self._error is None:
+                with self._turn:
+                    self._set_out(poll, wanted)
+                    # what could not be taken in, and now can, has its head here already
+                    has_more = any(link.can_go_on for link in self._links.values())
+                    has_more |= bool(self._put_off) and not self._is_away
                 ready = dict(poll.poll(0 if has_more else None))
-                if self._bell in ready:
-                    os.eventfd_read(self._bell)
-                    for link in self._links.values():
-                        link.is_held = False
-                while self._started:
-                    self._launch(self._started.popleft())
-                for link in self._links.values():
-                    events = ready.get(link.sock.fileno(), 0)
-                    # a message is encoded before there is room for it
-                    if events & select.POLLOUT or not link.leaving:
-                        self._push(link)
-                    if events & ~select.POLLOUT or link.can_go_on:
-                        self._take_in(link)
+                with self._turn:
+                    self._work(ready)
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Keep an error for whoever waits."""
+        try:
+            yield
         except CommError as error:
             self._fail(error)
         except Exception as error:
-            self._fail(CommError(f"the thread between hosts failed: {error!r}"))
+            self._fail(CommError(f"the exchange between hosts failed: {error!r}"))
+
+    def _work(self, ready: dict[int, int]) -> None:
+        """Do what can be done for the events that came."""
+        if self._bell in ready:
+            os.eventfd_read(self._bell)
+            for link in self._links.values():
+                link.is_held = False
+        self._launch_all()
+        for link in self._links.values():
+            events = ready.get(link.sock.fileno(), 0)
+            # a message is encoded before there is room for it
+            if events & select.POLLOUT or not link.leaving:
+                self._push(link)
+            if events & ~select.POLLOUT or link.can_go_on:
+                self._take_in(link)
+        if self._put_off and not self._is_away:  # one at a time, as above
+            self._unpack(self._put_off.popleft())
 
     def _set_out(self, poll: Any, wanted: dict[int, int]) -> None:
         """Tell ``poll`` what each connection is waited for."""
@@ -254,6 +336,10 @@ class Freight:
                 elif link.sock.fileno() >= 0:
                     with contextlib.suppress(KeyError):
                         poll.unregister(link.sock)
+
+    def _launch_all(self) -> None:
+        while self._started:
+            self._launch(self._started.popleft())
 
     def _launch(self, trip: _Trip) -> None:
         trip.round += 1
@@ -294,19 +380,32 @@ class Freight:
             ride.is_loaded = True
         views = ride.parcel.outgoing(ride.leg, link.host)
         is_packed = False
-        if cargo.packable is not None and link.pace.is_slow and ride.trip.is_awaited:
-            packed = link.packed_out.pack(views[0], cargo.packable)
+        dtype = self._packed_as(link, ride.trip)
+        if dtype is not None:
+            before, _ = ride.parcel.plain_out(ride.leg, link.host)
+            packed = link.packed_out.pack(views[0][before:], dtype)
             is_packed = packed is not None
-            views = views if packed is None else [packed, *views[1:]]
+            views = views if packed is None else [views[0][:before], packed, *views[1:]]
         size = sum(map(len, views))
         head = _HEAD.pack(
             cargo.place, ride.trip.round, ride.leg, *cargo.form, ride.number, is_packed, size
         )
         return [memoryview(head), *views]
 
+    def _packed_as(self, link: _Link, trip: _Trip) -> torch.dtype | None:
+        """The numbers that are to be packed, if they are."""
+        dtype = trip.cargo.packable
+        if not (link.pace.is_slow and trip.is_awaited):
+            return None
+        # an idle wire does not wait for what saves it little time
+        is_late = dtype in DEAR and doorway.unsent_bytes(link.sock) < _BUSY_BYTES
+        return None if is_late else dtype
+
     def _proceed(self, ride: _Ride) -> None:
         """If a leg is complete, add up and go on with the next."""
-        if not ride.is_open or ride.num_unsent or len(ride.came[ride.leg]) < ride.num_others:
+        if not ride.is_open or ride.num_unsent or ride.num_put_off[ride.leg]:
+            return
+        if len(ride.came[ride.leg]) < ride.num_others:
             return
         ride.parcel.unload(ride.leg)
         ride.came[ride.leg].clear()
@@ -334,18 +433,31 @@ class Freight:
             self._sleep_until_some(link)
             if link.room.nbytes:
                 return
-        if link.packed_bytes and not self._unpack(link, ride):
-            raise self._unreadable(link)
         link.ride = None
         ride.came[leg].add(link.host)
-        self._proceed(ride)
+        if not link.packed_bytes:
+            self._proceed(ride)
+            return
+        ride.num_put_off[leg] += 1
+        packed = _Packed(ride, leg, link, link.packed_bytes)
+        if self._is_away and leg + 1 == ride.trip.cargo.num_legs:
+            # it came over a slow connection, for which the rank will wait: now it computes
+            self._put_off.append(packed)
+        else:
+            self._unpack(packed)
 
-    def _unpack(self, link: _Link, ride: _Ride) -> bool:
-        dtype, num_exact = ride.trip.cargo.packable, ride.parcel.num_exact_bytes(link.leg)
-        if dtype is None or link.packed_bytes < num_exact:
-            return False
-        values = ride.parcel.incoming(link.leg, link.host)
-        return link.packed_in.unpack(link.packed_bytes, values, dtype, num_exact)
+    def _unpack(self, packed: _Packed) -> None:
+        ride, leg, host = packed.ride, packed.leg, packed.link.host
+        dtype, plain = ride.trip.cargo.packable, ride.parcel.plain_in(leg, host)
+        room = ride.parcel.incoming(leg, host)
+        if (
+            dtype is None
+            or packed.num_bytes < sum(plain)
+            or not packed.link.packed_in.unpack(packed.num_bytes, room, dtype, *plain)
+        ):
+            raise self._unreadable(packed.link)
+        ride.num_put_off[leg] -= 1
+        self._proceed(ride)
 
     def _sleep_until_some(self, link: _Link) -> None:
         """Wake for a good part of the message, not for each packet. A kernel whose buffer is not
@@ -383,7 +495,7 @@ class Freight:
             raise self._unreadable(link)
         link.head.clear()
         link.ride, link.leg, link.packed_bytes = ride, leg, size if is_packed else 0
-        link.room = link.packed_in.room(size) if is_packed else room
+        link.room = room[:size]
         return True
 
     def _read(self, link: _Link, view: memoryview) -> int:
@@ -445,9 +557,14 @@ class Freight:
         self._ring()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(_JOIN_S)
+        # a rank that sends is done in a moment; if this is a handler of a signal that has stopped
+        # it meanwhile, it will not be
+        has_turn = self._turn.acquire(timeout=_JOIN_S)
         close_all([link.sock for link in self._links.values()])
         os.close(self._bell)
         self._seat.leave()
+        if has_turn:
+            self._turn.release()
 
     def on_forked(self) -> None:
         """Let go of the child's copies, which would hide this rank's end from the others."""

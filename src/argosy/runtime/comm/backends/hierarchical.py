@@ -116,6 +116,7 @@ class HierarchicalBackend(Backend):
         self._num_buckets = 0
         self._activity = ""
         self._told: list[int] = []
+        self._unheard: tuple[str, list[int]] | None = None  # what ``_confirm_later`` left
         self._parts: list[Backend] = []
         # on the first rank of each host, if there are several
         self._mesh: Mesh | None = None
@@ -237,10 +238,28 @@ class HierarchicalBackend(Backend):
 
     def _confirm(self) -> None:
         """On the first rank of a host: wait until all hosts are about to begin this collective."""
+        self._hear_unheard()
         told, self._told = self._told, []
-        if self._mesh is None or not told:  # confirmed already
-            return
-        heard = self._mesh.hear(self._activity)
+        if self._mesh is not None and told:  # else confirmed already
+            self._compare(self._mesh, self._activity, told)
+
+    def _confirm_later(self) -> None:
+        """In place of ``_confirm``, for a collective whose results are here: the other hosts may
+        come later, and what they say is compared at the next one.
+        """
+        self._hear_unheard()
+        told, self._told = self._told, []
+        if self._mesh is not None and told:
+            self._unheard = self._activity, told
+
+    def _hear_unheard(self) -> None:
+        if self._mesh is not None and self._unheard is not None:
+            (activity, told), self._unheard = self._unheard, None
+            self._compare(self._mesh, activity, told)
+
+    def _compare(self, mesh: Mesh, activity: str, told: list[int]) -> None:
+        """Hear what all hosts told about a collective: an error unless they told the same."""
+        heard = mesh.hear(activity)
         if told[0] == 1 and all(row == told for row in heard.values()):
             return
         heard[self._host_index] = told
@@ -252,7 +271,7 @@ class HierarchicalBackend(Backend):
                 at = (i if count > 1 else 0) * width
                 rows[rank] = values[at : at + width]
         if problem := fingerprint.problem_of(rows):
-            raise CollectiveMismatch(f"{self._activity} on group {self.name!r}: {problem}")
+            raise CollectiveMismatch(f"{activity} on group {self.name!r}: {problem}")
 
     def _agree_everywhere(
         self,
@@ -421,9 +440,13 @@ class HierarchicalBackend(Backend):
         self._tell([row])
         for bucket in buckets:
             bucket.finish_here()
-        self._confirm()
+        places = [bucket.place for bucket in buckets]
+        if self._freight is not None and self._freight.attend(places):
+            self._confirm_later()
+        else:
+            self._confirm()
         if self._freight is not None:
-            self._freight.expect([bucket.place for bucket in buckets])
+            self._freight.expect(places)
         for bucket in buckets:
             if self._freight is not None:
                 self._freight.wait(bucket.place, self._activity)
