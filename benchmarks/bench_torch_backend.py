@@ -41,6 +41,7 @@ def collectives(size: int, n: int, rank: int) -> dict[str, Call]:
     part = torch.ones(max(1, size // 4 // n))
     parts = [torch.ones_like(part) for _ in range(n)]
     joined = torch.ones(part.numel() * n)
+    source = torch.ones_like(joined)
     return {
         "all_reduce": lambda g: dist.all_reduce(whole, group=g),
         "broadcast": lambda g: dist.broadcast(whole, 0, group=g),
@@ -48,7 +49,9 @@ def collectives(size: int, n: int, rank: int) -> dict[str, Call]:
         "all_gather": lambda g: dist.all_gather(parts, part, group=g),
         "all_gather_single": lambda g: dist.all_gather_single(joined, part, group=g),
         "reduce_scatter": lambda g: dist.reduce_scatter_single(part, joined, group=g),
-        "all_to_all": lambda g: dist.all_to_all_single(joined, joined.clone(), group=g),
+        "all_to_all": lambda g: dist.all_to_all_single(joined, source, group=g),
+        # of a large one nearly all is the copy, into memory that the kernel has to clear first
+        "all_to_all_of_a_copy": lambda g: dist.all_to_all_single(joined, joined.clone(), group=g),
         "gather": lambda g: dist.gather(part, parts if rank == 0 else None, 0, group=g),
         "scatter": lambda g: dist.scatter(part, parts if rank == 0 else None, 0, group=g),
     }

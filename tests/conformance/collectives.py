@@ -58,8 +58,8 @@ def run_in_one_way(
 ) -> None:
     """Run one contract on a group in shared memory that has its way to write large pieces."""
     with joined("shm", name, rank, world_size, rendezvous) as backend:
-        backend._streaming = Trial(0, min)
-        backend._streaming.way = streams
+        backend._trial = Trial(0, min)
+        backend._streams = streams
         CONTRACTS[contract](backend)
         backend.barrier()
 

@@ -145,8 +145,7 @@ def data_iterator() -> Any:
 
 def data_worker_ends(iterator: Any) -> tuple[Any, Any]:
     """Of a pass with workers: the queue of their results, and the event that ends them."""
-    kept = vars(iterator)
-    return kept["_worker_result_queue"], kept["_workers_done_event"]
+    return iterator._worker_result_queue, iterator._workers_done_event
 
 
 # process groups, which only some processes make

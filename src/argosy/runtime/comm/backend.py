@@ -123,6 +123,11 @@ class Backend(abc.ABC):
     def barrier(self) -> None:
         """Wait until every rank has called it."""
 
+    @property
+    def streams(self) -> bool:
+        """Whether what other ranks are going to read is better written past the cache."""
+        return False
+
     def begin_all_reduce(self, tensor: torch.Tensor, op: ReduceOp) -> Callable[[], None] | None:
         """Begin an ``all_reduce`` and return what is left of it, to be called before any other
         collective, in any thread; None if it is done. Waits for other ranks for a moment at most.

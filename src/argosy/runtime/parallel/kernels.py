@@ -11,6 +11,7 @@ import numba
 import numpy as np
 
 from argosy.runtime.comm.backends.shm.kernels import elements_at
+from argosy.runtime.comm.backends.shm.streaming import stream_copy
 
 _BITS = 11  # of an id that a pass of the sort looks at: 2048 counters stay in the first-level cache
 
@@ -53,25 +54,36 @@ def sort_by_id(ids: Any, addresses: Any, spare_ids: Any, spare_addresses: Any, m
 
 
 @numba.njit(nogil=True, cache=True)
-def add_by_id(ids: Any, addresses: Any, scale: float, out_ids: Any, out_rows: Any) -> None:
-    """Write each id of the sorted ``ids`` once, and the sum of its rows times ``scale``. The row of
-    ``ids[i]`` lies at ``addresses[i]`` and has the type and width of ``out_rows``.
+def add_by_id(
+    ids: Any, addresses: Any, scale: float, out_ids: Any, out_rows: Any, streams: bool
+) -> None:
+    """Write each id of the sorted ``ids`` once, and the sum of its rows times ``scale``, past the
+    cache if ``streams``. The row of ``ids[i]`` lies at ``addresses[i]`` and has the type and width
+    of ``out_rows``.
     """
     factor = out_rows.dtype.type(scale)
     width = out_rows.shape[1]
-    at = -1
+    step = width * out_rows.itemsize
+    total = np.empty(width, out_rows.dtype)
+    at = 0
     for i in range(ids.shape[0]):
         row = elements_at(addresses[i], width, out_rows)
         if i == 0 or ids[i] != ids[i - 1]:
-            at += 1
-            out_ids[at] = ids[i]
-            target = out_rows[at]
             for k in range(width):
-                target[k] = row[k] * factor
+                total[k] = row[k] * factor
+        else:
+            for k in range(width):
+                total[k] += row[k] * factor
+        if i + 1 < ids.shape[0] and ids[i + 1] == ids[i]:
+            continue
+        out_ids[at] = ids[i]
+        if streams:
+            stream_copy(out_rows.ctypes.data + at * step, total.ctypes.data, step)
         else:
             target = out_rows[at]
             for k in range(width):
-                target[k] += row[k] * factor
+                target[k] = total[k]
+        at += 1
 
 
 @numba.njit(nogil=True, cache=True)

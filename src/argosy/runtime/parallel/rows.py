@@ -5,7 +5,8 @@ One exchange carries everything, in a message of the same length on every rank::
 
     0          is_fresh, kind, number of rows; int64
     24         ids, int64, ``capacity`` of them
-    ...        their rows, ``capacity`` of them, and up to 7 bytes unused
+    ...        their rows, ``capacity`` of them, from a cache line on; up to 63 bytes unused before
+               and 7 behind
 
 A rank whose rows do not fit says how many there are; then all make room and exchange once more.
 """
@@ -28,6 +29,7 @@ Rows = tuple[torch.Tensor, torch.Tensor]  # ids, and for each a row: [n] and [n,
 
 _NONE, _ROWS, _DENSE = 0, 1, 2
 _HEADER_BYTES = 24
+_LINE = 64
 _FEW_PARTS = 8  # that are merged by looking at each one's next id; more are sorted
 _COMPILED = (torch.float32, torch.float64)  # dtypes that the loops of ``kernels.py`` add
 
@@ -91,12 +93,13 @@ class RowAverage:
         """What the headers of all messages say, and the rows in them."""
         while True:
             capacity = self._capacity
-            size = _HEADER_BYTES + capacity * (8 + self._width * self._param.itemsize)
+            size = self._rows_at(capacity) + capacity * self._width * self._param.itemsize
             message = self._messages.room(-(-size // 8) * 8)
             header = torch.tensor([int(is_fresh), kind, own.count])
             message[:_HEADER_BYTES].view(torch.int64).copy_(header)
             if own.count <= capacity:
-                own.write(*self._parts(message, capacity, own.count))
+                streams = self._messages.are_shared and self._transport.streams
+                own.write(*self._parts(message, capacity, own.count), streams)
             every = self._messages.exchange()
             headers = torch.stack([m[:_HEADER_BYTES] for m in every]).view(torch.int64)
             said: list[list[int]] = headers.tolist()
@@ -109,9 +112,13 @@ class RowAverage:
                     for m, (_, _, count) in zip(every, said, strict=True)
                 ]
 
+    def _rows_at(self, capacity: int) -> int:
+        """Where the rows of a message begin."""
+        return -(-(_HEADER_BYTES + 8 * capacity) // _LINE) * _LINE
+
     def _parts(self, message: torch.Tensor, capacity: int, count: int) -> Rows:
         """The ids and the rows in a message."""
-        start = _HEADER_BYTES + 8 * capacity
+        start = self._rows_at(capacity)
         stop = start + count * self._width * self._param.itemsize
         ids = message[_HEADER_BYTES : _HEADER_BYTES + 8 * count].view(torch.int64)
         return ids, message[start:stop].view(self._param.dtype).view(count, self._width)
@@ -122,6 +129,8 @@ class RowAverage:
 
 class _Messages(abc.ABC):
     """Moves messages of equal length between the ranks."""
+
+    are_shared = False  # whether other ranks read them where they were written
 
     @abc.abstractmethod
     def room(self, size: int) -> torch.Tensor:
@@ -137,6 +146,8 @@ class _Messages(abc.ABC):
 
 class _SharedMessages(_Messages):
     """Messages lie where all ranks can read them: nothing is copied. See ``Bucket.gathered``."""
+
+    are_shared = True
 
     def __init__(self, backend: Backend) -> None:
         self._transport = backend
@@ -211,11 +222,11 @@ class _Sums:
             ).coalesce()
             self.count = self._total.indices().shape[1]
 
-    def write(self, ids: torch.Tensor, rows: torch.Tensor) -> None:
-        """Write ``count`` ids in ascending order, and the sums."""
+    def write(self, ids: torch.Tensor, rows: torch.Tensor, streams: bool = False) -> None:
+        """Write ``count`` ids in ascending order, and the sums, past the cache if ``streams``."""
         if self._is_compiled:
             out = ids.numpy(), rows.numpy()
-            _kernels().add_by_id(self._ids, self._addresses, self._scale, *out)
+            _kernels().add_by_id(self._ids, self._addresses, self._scale, *out, streams)
         else:
             ids.copy_(self._total.indices()[0])
             rows.copy_(self._total.values() * self._scale)

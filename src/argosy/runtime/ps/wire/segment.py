@@ -182,7 +182,8 @@ def accepted(offer: Any) -> SharedColumns | None:
     except OSError:
         return None
     try:
-        if os.fstat(fd).st_size != size or not memory_file.cannot_shrink(fd):
+        # in this order: what can shrink may have another size a moment later
+        if not memory_file.cannot_shrink(fd) or os.fstat(fd).st_size != size:
             return None
         found = SharedColumns(mmap.mmap(fd, size))
     except (OSError, ValueError):

@@ -35,7 +35,7 @@ from argosy.runtime.comm.backends.shm import layout
 from argosy.runtime.comm.backends.shm.board import Board, Seat, board_bytes
 from argosy.runtime.comm.backends.shm.bucket import ShmBucket, bucket_offset, row_bytes
 from argosy.runtime.comm.backends.shm.care import await_keys, poll
-from argosy.runtime.comm.backends.shm.compiled import kernels, streaming
+from argosy.runtime.comm.backends.shm.compiled import kernels
 from argosy.runtime.comm.backends.shm.mail import Letter, Mail
 from argosy.runtime.comm.backends.shm.patience import patience_s
 from argosy.runtime.comm.backends.shm.reduction import HAS_KERNEL, Rows, combine, operation_for
@@ -56,11 +56,10 @@ _DIRECT_BYTES = 1 << 14
 # of a sum: both ranks' fit into a second-level cache, and a step takes a microsecond
 _PIECE_BYTES = 1 << 18
 _LEAST_STREAMED = 1 << 14  # bytes; below it, writing past the cache costs more than it saves
-# Bytes of a piece with which that is tried, and of the collectives after which it is. The turns are
-# spread over several, since ranks may share a core at first; an even number at once, so that the
-# usual way stays until all are taken.
+# Bytes of a piece with which that is tried, and of the collectives that it follows: several, since
+# ranks may share a core at first.
 _TRIAL_BYTES = 1 << 18
-_NUM_TURNS, _TURNS_AT_ONCE = 32, 4
+_NUM_TURNS, _TURNS_AT_ONCE = 48, 16
 _SUMS = frozenset((op, dtype) for op in (ReduceOp.SUM, ReduceOp.AVG) for dtype in HAS_KERNEL)
 
 
@@ -129,8 +128,8 @@ class ShmBackend(Backend):
             self._own_board.enter()
             seat = Seat(self._own_board, range(world_size))
         self._steps = Steps(name, rank, self._segment, timeout_s, seat.board, seat.ranks)
-        # whether large pieces are better written past the cache
-        self._streaming = Trial(_NUM_TURNS if world_size > 1 else 0, min)
+        self._streams = False
+        self._trial = Trial(_NUM_TURNS if world_size > 1 else 0, min)  # of streaming
         self._mail = Mail(self._segment, self._layout, rank, self._steps)
         slots = self._segment.array(self._layout.data_offset, (world_size, 2, slot_bytes), np.uint8)
         self._rows = _RowsByDtype(torch.from_numpy(slots))
@@ -193,10 +192,14 @@ class ShmBackend(Backend):
     def _put(self, slots: Rows, start: int, source: torch.Tensor) -> None:
         """Write ``source``, which is flat, into the own buffer from element ``start`` on."""
         target = slots.tensor[self.rank, start : start + source.numel()]
-        if self._streaming.way and source.nbytes >= _LEAST_STREAMED:
-            streaming.stream_copy(target.data_ptr(), source.data_ptr(), source.nbytes)
+        if self._streams and source.nbytes >= _LEAST_STREAMED:
+            kernels.stream_copy(target.data_ptr(), source.data_ptr(), source.nbytes)
         else:
             target.copy_(source)
+
+    @property
+    def streams(self) -> bool:
+        return self._streams
 
     def _try_streaming(self, num_bytes: int) -> None:
         """After a collective that moved ``num_bytes``, the same on all ranks: see which way to
@@ -205,18 +208,19 @@ class ShmBackend(Backend):
         The shortest times are compared, because that of a rank that was held up says nothing about
         memory. Since each waits for all others, what one of them loses all see.
         """
-        if self._streaming.is_over or num_bytes < _TRIAL_BYTES:
+        if self._trial.is_over or num_bytes < _TRIAL_BYTES:
             return
         part = torch.zeros(min(_TRIAL_BYTES, self._layout.slot_bytes) // 4)
         for _ in range(_TURNS_AT_ONCE):
-            began_ns = perf_counter_ns()
+            self._streams, began_ns = self._trial.way, perf_counter_ns()
             rows = self._buffer(part.dtype)
             self._put(rows, 0, part)
             self._steps.run()
             n, into = self.world_size, part.numpy()
             kernels.add_others(rows.memory, rows.first, rows.stride, n, self.rank, into)
             # on one core no line has to be taken from another
-            self._streaming.note(perf_counter_ns() - began_ns, self._steps.are_apart())
+            self._trial.note(perf_counter_ns() - began_ns, self._steps.are_apart())
+        self._streams = self._trial.faster()
 
     def _pieces(self, count: int, dtype: torch.dtype, parts: int = 1) -> list[tuple[int, int]]:
         """Ranges of at most a buffer's share each; one empty range for nothing, so that every call
@@ -255,7 +259,7 @@ class ShmBackend(Backend):
             sum_in_place = functools.partial(self._sum_in_place, whole, divisor)
         left = self._steps.begin_sum(
             dtype, whole.numel(), int(op), rows, whole.data_ptr(), piece, divisor, limit_s,
-            shared, sum_in_place, self._streaming.way and whole.nbytes >= _LEAST_STREAMED,
+            shared, sum_in_place, self._streams and whole.nbytes >= _LEAST_STREAMED,
         )  # fmt: skip
         if left is not None:
             if limit_s is not None and whole is tensor:
@@ -263,7 +267,8 @@ class ShmBackend(Backend):
             left()
         if whole is not tensor:
             tensor.detach().copy_(whole)
-        self._try_streaming(whole.nbytes)
+        if whole.nbytes >= _TRIAL_BYTES:  # here too: a small sum has no frame to spare
+            self._try_streaming(whole.nbytes)
         return None
 
     # without a limit it returns None

@@ -24,4 +24,3 @@ class _Module:
 
 kernels: Any = _Module("argosy.runtime.comm.backends.shm.kernels")
 sync: Any = _Module("argosy.runtime.comm.backends.shm.sync")
-streaming: Any = _Module("argosy.runtime.comm.backends.shm.streaming")

@@ -30,8 +30,9 @@ class Trial:
         if counts:
             self._ns_by_way[self.way].append(took_ns)
         self._num_left -= 1
-        self.way = self._is_other_faster() if self.is_over else not self.way
+        self.way = self.faster() if self.is_over else not self.way
 
-    def _is_other_faster(self) -> bool:
+    def faster(self) -> bool:
+        """The way that was faster so far; the usual one, False, while nobody knows."""
         usual, other = self._ns_by_way[False], self._ns_by_way[True]
         return bool(usual and other) and self._judge(other) < self._judge(usual)
