@@ -127,6 +127,50 @@ def merge_by_id(
 
 
 @numba.njit(nogil=True, cache=True)
+def merge_two(
+    ids: Any, num_first: int, addresses: Any, scale: float, out_ids: Any, out_rows: Any,
+    firsts: Any, seconds: Any,
+) -> int:  # fmt: skip
+    """``merge_by_id`` of two parts, the first of which has ``num_first`` ids. ``firsts`` and
+    ``seconds`` have room for an address of each id.
+
+    First it is found which rows belong together, without a branch that depends on the ids, which no
+    processor can foresee; then they are added. That takes half the time.
+    """
+    factor = out_rows.dtype.type(scale)
+    width = out_rows.shape[1]
+    step = width * out_rows.itemsize
+    i, j, count = 0, num_first, 0
+    at, other_at = addresses[0], addresses[1]  # of the rows of ids[i] and ids[j]
+    while i < num_first and j < ids.shape[0]:
+        one, other = ids[i], ids[j]
+        takes_one, takes_other = np.int64(one <= other), np.int64(other <= one)
+        out_ids[count] = min(one, other)
+        firsts[count] = at if takes_one else other_at
+        seconds[count] = other_at * (takes_one & takes_other)
+        i += takes_one
+        j += takes_other
+        at += step * takes_one
+        other_at += step * takes_other
+        count += 1
+    for k in range(i, num_first):
+        out_ids[count], firsts[count], seconds[count] = ids[k], at + (k - i) * step, 0
+        count += 1
+    for k in range(j, ids.shape[0]):
+        out_ids[count], firsts[count], seconds[count] = ids[k], other_at + (k - j) * step, 0
+        count += 1
+    for n in range(count):
+        row, target = elements_at(firsts[n], width, out_rows), out_rows[n]
+        for k in range(width):
+            target[k] = row[k] * factor
+        if seconds[n]:
+            row = elements_at(seconds[n], width, out_rows)
+            for k in range(width):
+                target[k] += row[k] * factor
+    return count
+
+
+@numba.njit(nogil=True, cache=True)
 def copy_all(targets: Any, sources: Any, num_bytes: Any, like: Any) -> None:
     """Copy ``num_bytes[i]`` bytes from ``sources[i]`` to ``targets[i]``, both addresses, for each i
     where they differ. ``like`` is any array of bytes.

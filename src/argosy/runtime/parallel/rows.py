@@ -238,14 +238,15 @@ def _merged(parts: Sequence[Rows], num_ids: int, scale: float) -> Rows:
     most = sum(len(ids) for ids, _ in parts)
     out = ids.new_empty(most), rows.new_empty(most, rows.shape[1])
     if _is_compiled(rows) and len(parts) <= _FEW_PARTS:
-        bounds = np.cumsum([0, *(len(ids) for ids, _ in parts)])
-        count = _kernels().merge_by_id(
-            np.concatenate([ids.numpy() for ids, _ in parts]),
-            bounds,
-            np.array([rows.data_ptr() for _, rows in parts]),
-            scale,
-            *(t.numpy() for t in out),
-        )
+        every = np.concatenate([ids.numpy() for ids, _ in parts])
+        addresses = np.array([rows.data_ptr() for _, rows in parts])
+        given = (addresses, scale, *(t.numpy() for t in out))
+        if len(parts) == 2:
+            spare = np.empty_like(every), np.empty_like(every)
+            count = _kernels().merge_two(every, len(ids), *given, *spare)
+        else:
+            bounds = np.cumsum([0, *(len(ids) for ids, _ in parts)])
+            count = _kernels().merge_by_id(every, bounds, *given)
     else:
         total = _Sums(parts, num_ids, scale)
         count = total.count

@@ -26,3 +26,30 @@ def test_rows_of_one_id_are_added_in_their_order(count, width, dtype, streams):
     np.testing.assert_array_equal(out.reshape(-1, width), expected)
     assert (memory[:5] == 7).all()
     assert (memory[5 + expected.size :] == 7).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "sizes", [(0, 0), (0, 5), (5, 0), (1, 1), (300, 200), (90, 100, 110)], ids=str
+)
+def test_parts_are_merged_in_their_order(sizes, dtype):
+    rng = np.random.default_rng(sum(sizes))
+    ids = [np.sort(rng.choice(400, size, replace=False)) for size in sizes]
+    rows = [rng.normal(size=(size, 5)).astype(dtype) for size in sizes]
+    unique = np.unique(np.concatenate(ids))
+    expected = np.zeros((len(unique), 5), dtype)
+    for part, values in zip(ids, rows, strict=True):
+        expected[np.searchsorted(unique, part)] += values * dtype(0.3)
+    every = np.concatenate(ids)
+    addresses = np.array([values.ctypes.data for values in rows])
+    ways = {"any": (kernels.merge_by_id, np.cumsum([0, *sizes]), ())}
+    if len(sizes) == 2:
+        spare = np.empty_like(every), np.empty_like(every)
+        ways["two"] = (kernels.merge_two, sizes[0], spare)
+    for merge, where, spare in ways.values():
+        out_ids, out = np.zeros(len(every), np.int64), np.full((len(every), 5), 7, dtype)
+        count = merge(every, where, addresses, 0.3, out_ids, out, *spare)
+        assert count == len(unique)
+        np.testing.assert_array_equal(out_ids[:count], unique)
+        np.testing.assert_array_equal(out[:count], expected)
+        assert (out[count:] == 7).all()
