@@ -144,7 +144,7 @@ def merge_two(
     at, other_at = addresses[0], addresses[1]  # of the rows of ids[i] and ids[j]
     while i < num_first and j < ids.shape[0]:
         one, other = ids[i], ids[j]
-        takes_one, takes_other = np.int64(one <= other), np.int64(other <= one)
+        takes_one, takes_other = int(one <= other), int(other <= one)
         out_ids[count] = min(one, other)
         firsts[count] = at if takes_one else other_at
         seconds[count] = other_at * (takes_one & takes_other)
