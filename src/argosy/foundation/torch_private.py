@@ -8,6 +8,7 @@ What would take long to import is a function. Two attributes of tensors are used
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -143,9 +144,13 @@ def data_iterator() -> Any:
     return _BaseDataLoaderIter
 
 
+_data_worker_ends = operator.attrgetter("_worker_result_queue", "_workers_done_event")
+
+
 def data_worker_ends(iterator: Any) -> tuple[Any, Any]:
     """Of a pass with workers: the queue of their results, and the event that ends them."""
-    return iterator._worker_result_queue, iterator._workers_done_event
+    ends: tuple[Any, Any] = _data_worker_ends(iterator)
+    return ends
 
 
 # process groups, which only some processes make

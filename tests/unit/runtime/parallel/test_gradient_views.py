@@ -7,6 +7,7 @@ import torch
 
 from argosy.runtime.comm.backends.loopback import LoopbackBackend
 from argosy.runtime.comm.group import Group
+from argosy.runtime.parallel.gradient_views import GradientView, lay_out
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
 
@@ -87,3 +88,21 @@ def test_cleared_gradients_are_none_and_those_set_to_zero_are_added_to(pair):
     assert all(float(p.grad.abs().sum()) == 0 for p in module.parameters())
     model(X).sum().backward()
     assert module[1].bias.grad.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("is_contiguous", [True, False])
+def test_a_full_bucket_says_that_every_gradient_is_there(is_contiguous):
+    """However they are brought there: in one loop, or by torch if one is not contiguous."""
+    params = [torch.nn.Parameter(torch.zeros(2, 3)), torch.nn.Parameter(torch.zeros(4))]
+    views = {i: GradientView(i, param, None, False) for i, param in enumerate(params)}
+    backend = LoopbackBackend()
+    (bucket,) = lay_out(
+        views, params, [0, 1], 1 << 20, 1 << 20, lambda n, dtype, _: backend.make_bucket(n, dtype)
+    )
+    values = torch.arange(6.0).view(2, 3) if is_contiguous else torch.arange(6.0).view(3, 2).t()
+    params[0].grad, params[1].grad = values, torch.ones(4)
+    bucket.arrived.update((0, 1))
+    bucket.fill((), is_last=False)
+    assert bucket.bucket.tensor[-2:].tolist() == [1.0, 1.0]
+    assert torch.equal(views[0].place, values)
+    assert torch.equal(views[1].place, torch.ones(4))
