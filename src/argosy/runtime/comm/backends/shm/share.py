@@ -12,9 +12,7 @@ import torch
 from argosy.runtime.comm.backends.shm.compiled import kernels
 from argosy.runtime.comm.backends.shm.trial import Trial
 
-LASTING = (
-    2  # sums after which memory is worth huge pages: many buckets are replaced after their first
-)
+LASTING = 2  # the sum at which memory is worth huge pages: many are replaced after their first
 _ALIGNMENT = 16  # elements; no two ranks write to one cache line
 
 # From this size on a share between two ranks is added up in the better of two ways. Which one that
