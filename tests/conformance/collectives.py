@@ -485,11 +485,13 @@ def every_collective_of_large_tensors(group: Backend) -> None:
 @contract
 def conjugated_and_negated_tensors(group: Backend) -> None:
     """Their memory is not what they stand for."""
-    values = [torch.tensor([complex(r, 1 + r), complex(2, -r)]) for r in range(group.world_size)]
-    outputs = [torch.zeros(2, dtype=torch.complex64) for _ in values]
+    count = 3000
+    index = torch.arange(count, dtype=torch.float32)
+    values = [torch.complex(index, index + r) for r in range(group.world_size)]
+    outputs = [torch.zeros(count, dtype=torch.complex64) for _ in values]
     group.all_gather(outputs, values[group.rank].conj())
     assert all(torch.equal(out, value.conj()) for out, value in zip(outputs, values, strict=True))
-    parts = [torch.zeros(2) for _ in values]
+    parts = [torch.zeros(count) for _ in values]
     group.all_gather(parts, values[group.rank].conj().imag.contiguous())
     assert all(torch.equal(out, -value.imag) for out, value in zip(parts, values, strict=True))
     one = torch.tensor([complex(0, group.rank)]).conj().imag

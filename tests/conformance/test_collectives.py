@@ -54,7 +54,7 @@ def test_contract(pool, rendezvous, contract, kind, world_size, options):
 
 @pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("world_size", [2, 3, 4])
-@pytest.mark.parametrize("contract", sorted(LARGE))
+@pytest.mark.parametrize("contract", [*sorted(LARGE), "conjugated_and_negated_tensors"])
 def test_both_ways_to_write_large_pieces(pool, rendezvous, contract, world_size, streams):
     pool.run(
         "conformance.collectives:run_in_one_way",
