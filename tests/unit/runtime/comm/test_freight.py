@@ -202,7 +202,7 @@ def test_what_is_packed_waits_until_the_rank_has_time(rendezvous):
         trip = second._trips[0]
         assert poll(lambda: len(second._put_off) == len(trip.rides), limit_s=10)
         assert not trip.done.is_set()
-        assert not second.attend([0])
+        second.attend([0])  # from now on the thread may be done at any moment
         second.wait(0, "the test")
         first.wait(0, "the test")
         assert second.attend([0])
