@@ -4,12 +4,15 @@ write it.
 A reducer keeps gradients in buckets that other processes can read. An op that produces the whole
 gradient of a leaf in one go (the weight of a linear layer) can write it there at once instead of
 into fresh memory that is then copied: that saves a pass over memory and the page faults of the
-allocation. The reducer attaches a ``GradHome`` to the leaf; the op asks for it with ``home_of`` and
-claims it.
+allocation. The reducer attaches a ``GradHome`` to the leaf; the op asks for it with ``home_of``.
+
+Where the gradient is a product of two matrices, as that of the weight of a linear layer is, a
+reducer may want the two instead: they may be much smaller.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -45,27 +48,31 @@ class GradHome:
     """A place for the gradient that ``sink`` accumulates, to be filled at most once per
     backward. ``is_urgent`` asks ops to compute it before their other gradients: it has a long way
     to go.
+
+    ``take``, if there is one, is asked first whether it wants the two matrices whose product the
+    gradient is. Then no gradient reaches ``sink``; who took them makes the product.
     """
 
-    __slots__ = ("_sink", "is_open", "is_urgent", "view")
+    __slots__ = ("_sink", "is_open", "is_urgent", "take", "view")
 
     def __init__(self, view: torch.Tensor, sink: Any, is_urgent: bool = False) -> None:
         self.view = view
         self.is_open = False
         self.is_urgent = is_urgent
+        self.take: Callable[[torch.Tensor, torch.Tensor], bool] | None = None
         self._sink = sink
 
     def __reduce__(self) -> Any:
         return type(None), ()  # a copy of the leaf, in this process or another, is at home nowhere
 
-    def claim(self) -> torch.Tensor | None:
-        """A fresh alias of the place, or None when it is taken or the gradient will not become that
-        of the leaf.
+    def claim(self) -> bool:
+        """Whether the place is the caller's to fill: not where it is taken, or the gradient will
+        not become that of the leaf.
         """
         if not self.is_open or not will_accumulate(self._sink):
-            return None
+            return False
         self.is_open = False
-        return self.view.detach()
+        return True
 
 
 def attach(leaf: torch.Tensor, home: GradHome | None) -> None:
@@ -80,13 +87,17 @@ def home_of(leaf: torch.Tensor) -> GradHome | None:
     return getattr(leaf, _ATTRIBUTE, None)
 
 
-def product(leaf: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+def product(leaf: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor | None:
     """``left @ right``, the gradient of ``leaf`` in a backward, written to its home if that is
-    free.
+    free; None if the home has taken the two matrices.
     """
     # With create_graph the product must be differentiable; with a gradient from before it must be
     # added to.
     is_fresh = leaf.grad is None and not torch.is_grad_enabled()
     home = home_of(leaf) if is_fresh else None
-    place = home.claim() if home is not None else None
-    return left @ right if place is None else torch.mm(left, right, out=place)
+    if home is None or not home.claim():
+        return left @ right
+    is_seen = private.num_gradient_hooks(leaf) != (0, 0)
+    if home.take is not None and not is_seen and home.take(left, right):
+        return None
+    return torch.mm(left, right, out=home.view.detach())

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 Linear = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
-# of the gradient of the output, the input and the weight
-Gradient = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+# of the gradient of the output, the input and the weight; None if somebody else will make it
+Gradient = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor | None]
 
 
 def weight_first(

@@ -114,7 +114,7 @@ def gradient_of_x(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor:
     return private.onednn_linear(grad, weight, None, "none", [], "")
 
 
-def _gradient_of_weight(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+def _gradient_of_weight(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor | None:
     return product(weight, x.t(), grad)
 
 

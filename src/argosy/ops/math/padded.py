@@ -39,5 +39,5 @@ class Padded:
         wide[: weight.shape[0]] = weight
         return private.onednn_linear(self.whole, wide.t(), bias, "none", [], "")
 
-    def gradient_of_weight(self, grad: Tensor, weight: Tensor) -> Tensor:
+    def gradient_of_weight(self, grad: Tensor, weight: Tensor) -> Tensor | None:
         return product(weight, self.columns.t(), grad)

@@ -17,7 +17,7 @@ from time import perf_counter_ns
 import torch
 
 from argosy.foundation.trace import PUBLISHED, REDUCED, trace
-from argosy.runtime.comm.bucket import Bucket, tell
+from argosy.runtime.comm.bucket import Bucket, FactoredBucket, tell
 from argosy.runtime.comm.codec import Codec
 
 
@@ -147,6 +147,20 @@ class Backend(abc.ABC):
     def make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
         """Make a flat tensor that all ranks average in place; all ranks call it alike."""
         return PlainBucket(self, torch.zeros(numel, dtype=dtype))
+
+    def takes_factors(self, shape: tuple[int, int], dtype: torch.dtype) -> bool:
+        """Whether a matrix is better averaged in a bucket of its own, which takes factors; the same
+        on every rank.
+        """
+        return False
+
+    def make_factored_bucket(
+        self, numel: int, dtype: torch.dtype, shape: tuple[int, int]
+    ) -> FactoredBucket:
+        """As ``make_bucket``, of a tensor that begins with a matrix of ``shape``, for which
+        ``takes_factors``.
+        """
+        raise NotImplementedError(f"{self.kind} groups have no buckets that take factors")
 
     def make_coded_bucket(
         self, numel: int, dtype: torch.dtype, codec: Codec, num_exact: int = 0

@@ -66,6 +66,31 @@ class Bucket(abc.ABC):
     def close(self) -> None: ...
 
 
+class FactoredBucket(Bucket):
+    """A bucket for the gradient of one matrix, ``left.T @ right``, which a rank may hand over as
+    those two: one row of each for a sample, so that they are small where samples are few.
+    """
+
+    @abc.abstractmethod
+    def offer(self, left: torch.Tensor, right: torch.Tensor) -> bool:
+        """Take both in place of what ``tensor`` should hold, to be published next; False if they
+        are no gain.
+        """
+
+    @property
+    @abc.abstractmethod
+    def is_offered(self) -> bool:
+        """Whether it has them, and has not published them."""
+
+    @abc.abstractmethod
+    def withdraw(self) -> None:
+        """Forget them: ``tensor`` holds what is to be published."""
+
+    @abc.abstractmethod
+    def multiply(self) -> None:
+        """Make ``tensor`` hold their product, and forget them."""
+
+
 def finish_buckets(buckets: Sequence[Bucket]) -> None:
     """``finish`` each of ``buckets`` in their order; neighbours of one kind together, which costs
     hosts one agreement.

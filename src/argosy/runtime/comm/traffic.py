@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import torch
 
 from argosy.runtime.comm.backend import Backend, ReduceOp
-from argosy.runtime.comm.bucket import Bucket, finish_buckets
+from argosy.runtime.comm.bucket import Bucket, FactoredBucket, finish_buckets
 from argosy.runtime.comm.codec import Codec
 from argosy.runtime.comm.group import Group
 
@@ -121,6 +121,15 @@ class CountingBackend(Backend):
         num_bytes = numel * dtype.itemsize
         return _CountingBucket(self.inner.make_bucket(numel, dtype), self.traffic, num_bytes)
 
+    def takes_factors(self, shape: tuple[int, int], dtype: torch.dtype) -> bool:
+        return self.inner.takes_factors(shape, dtype)
+
+    def make_factored_bucket(
+        self, numel: int, dtype: torch.dtype, shape: tuple[int, int]
+    ) -> FactoredBucket:
+        inner = self.inner.make_factored_bucket(numel, dtype, shape)
+        return _CountingFactors(inner, self.traffic, numel * dtype.itemsize)
+
     def make_coded_bucket(
         self, numel: int, dtype: torch.dtype, codec: Codec, num_exact: int = 0
     ) -> Bucket | None:
@@ -158,3 +167,35 @@ class _CountingBucket(Bucket):
     def close(self) -> None:
         self.tensor = torch.empty(0)
         self._inner.close()
+
+
+class _CountingFactors(_CountingBucket, FactoredBucket):
+    """Counts the factors where there are some."""
+
+    _inner: FactoredBucket
+
+    def __init__(self, inner: FactoredBucket, traffic: Traffic, num_bytes: int) -> None:
+        super().__init__(inner, traffic, num_bytes)
+        self._whole_bytes = num_bytes
+
+    def offer(self, left: torch.Tensor, right: torch.Tensor) -> bool:
+        is_taken = self._inner.offer(left, right)
+        if is_taken:
+            self._num_bytes = left.nbytes + right.nbytes
+        return is_taken
+
+    @property
+    def is_offered(self) -> bool:
+        return self._inner.is_offered
+
+    def withdraw(self) -> None:
+        self._num_bytes = self._whole_bytes
+        self._inner.withdraw()
+
+    def multiply(self) -> None:
+        self._num_bytes = self._whole_bytes
+        self._inner.multiply()
+
+    def publish(self) -> None:
+        super().publish()
+        self._num_bytes = self._whole_bytes

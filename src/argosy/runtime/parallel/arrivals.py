@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -24,6 +24,9 @@ class Listener(Protocol):
         """Whether a gradient that comes outside of a round begins one; else it is only
         remembered.
         """
+
+    def takes_factors(self, view: GradientView) -> bool:
+        """Whether the gradient that is about to come will be averaged, and is the first to come."""
 
     def check(self, view: GradientView, param: torch.Tensor) -> None:
         """An error if the gradient that has just come cannot be averaged."""
@@ -89,3 +92,33 @@ class Arrivals:
             reducer.look(view)
 
         return hook
+
+    def taking(
+        self, view: GradientView, listener: weakref.ref[Listener]
+    ) -> Callable[[torch.Tensor, torch.Tensor], bool]:
+        """What takes the gradient of the parameter of ``view`` as two factors."""
+
+        def take(left: torch.Tensor, right: torch.Tensor) -> bool:
+            reducer, factors = listener(), view.factors
+            return (
+                reducer is not None
+                and factors is not None
+                and reducer.takes_factors(view)
+                and factors.offer(left.t(), right)
+            )
+
+        return take
+
+    def settling(
+        self, view: GradientView, listener: weakref.ref[Listener], param: torch.Tensor
+    ) -> Callable[[Any, Any], None]:
+        """What is to run where the engine has been to ``param``, whose gradient may have been
+        taken as factors: then it brings nothing, or what comes from other uses.
+        """
+        hook = self._adopting(view, listener)
+
+        def settle(_: Any, came: tuple[torch.Tensor | None]) -> None:
+            if came[0] is not None or (view.factors is not None and view.factors.is_offered):
+                hook(param)
+
+        return settle

@@ -10,11 +10,14 @@ import torch
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """One gradient: its index among the parameters, its element count and dtype."""
+    """One gradient: its index among the parameters, its element count and dtype, and whether it
+    travels alone.
+    """
 
     index: int
     numel: int
     dtype: torch.dtype
+    is_alone: bool = False
 
     @property
     def num_bytes(self) -> int:
@@ -35,12 +38,15 @@ def plan(items: Sequence[Item], bucket_bytes: int, last_bucket_bytes: int) -> li
 
     A bucket has one dtype and is closed as soon as it holds ``bucket_bytes``. The last one, whose
     reduction nothing can hide, is filled from the end and closed at ``last_bucket_bytes``. An item
-    larger than the limit has a bucket to itself or ends one.
+    larger than the limit has a bucket to itself or ends one; one that travels alone has one.
     """
     filling: dict[torch.dtype, _Open] = {}
     closed: list[_Open] = []
     limit = last_bucket_bytes
     for item in reversed(items):
+        if item.is_alone:
+            closed.append(_Open([item.index], item.num_bytes))
+            continue
         bucket = filling.setdefault(item.dtype, _Open())
         bucket.indices.append(item.index)
         bucket.num_bytes += item.num_bytes

@@ -16,7 +16,7 @@ import torch
 
 from argosy.foundation import gradients
 from argosy.foundation import torch_private as private
-from argosy.runtime.comm.bucket import Bucket
+from argosy.runtime.comm.bucket import Bucket, FactoredBucket
 from argosy.runtime.parallel import bucketing
 
 _ALIGNMENT = 16  # elements between gradients in a bucket: each starts on a cache line
@@ -24,6 +24,10 @@ _ALIGNMENT = 16  # elements between gradients in a bucket: each starts on a cach
 # From this size on a gradient is copied at once, or written in place by the op that computes it:
 # an op written in Python costs 25 us more than torch's own, and copying 512 KB from memory more.
 LARGE_BYTES = 512 << 10
+
+# of the number of elements, their dtype, how many of the last are flags, and the shape of the
+# matrix that the bucket is for, if that may come as two factors
+BucketMaker = Callable[[int, torch.dtype, int, tuple[int, int] | None], Bucket]
 
 _address_of = torch.Tensor.data_ptr
 _is_contiguous = torch.Tensor.is_contiguous
@@ -34,23 +38,35 @@ _BYTES = np.empty(0, np.uint8)
 class GradientView:
     """One parameter's place in a bucket. It stays with its parameter while buckets come and go.
 
-    ``is_awaited`` says that the bucket may be complete when its gradient has come.
+    ``is_awaited`` says that the bucket may be complete when its gradient has come. ``matrix`` is
+    the shape of a parameter whose gradient may come as two factors, to ``factors``, a bucket of
+    its own.
     """
 
-    __slots__ = ("bucket", "home", "index", "is_awaited", "is_large", "place")
+    __slots__ = ("bucket", "factors", "home", "index", "is_awaited", "is_large", "matrix", "place")
 
     bucket: GradientBucket
     place: torch.Tensor
 
-    def __init__(self, index: int, param: torch.Tensor, sink: Any, is_urgent: bool) -> None:
+    def __init__(
+        self,
+        index: int,
+        param: torch.Tensor,
+        sink: Any,
+        is_urgent: bool,
+        matrix: tuple[int, int] | None = None,
+    ) -> None:
         self.index = index
+        self.matrix = matrix
         self.is_large = param.nbytes >= LARGE_BYTES
         self.home = gradients.GradHome(param, sink, is_urgent)
+        self.factors: FactoredBucket | None = None
 
     def move_to(self, bucket: GradientBucket, place: torch.Tensor) -> None:
         self.bucket = bucket
         self.is_awaited = False
         self.place = self.home.view = place
+        self.factors = bucket.bucket if isinstance(bucket.bucket, FactoredBucket) else None
 
     def holds(self, grad: torch.Tensor | None) -> bool:
         """Whether ``grad`` lies here."""
@@ -61,12 +77,17 @@ class GradientView:
         )
 
     def adopt(self, param: torch.Tensor) -> None:
-        """Move the gradient of ``param`` here, unless it is here already."""
+        """Move the gradient of ``param`` here, unless it is here already or will be made here."""
         grad = param.grad
         if grad is not None and not self.holds(grad):
-            self.place.copy_(
-                grad.detach() if grad.layout is torch.strided else grad.detach().to_dense()
-            )
+            grad = grad.detach() if grad.layout is torch.strided else grad.detach().to_dense()
+            if self.factors is not None and self.factors.is_offered:
+                self.factors.multiply()  # the weight was used in another way too
+                self.place.add_(grad)
+            else:
+                self.place.copy_(grad)
+            param.grad = self.place.detach()
+        elif grad is None and self.factors is not None and self.factors.is_offered:
             param.grad = self.place.detach()
 
 
@@ -148,6 +169,8 @@ class GradientBucket:
         for k, (view, param) in enumerate(zip(self.views, self._params, strict=True)):
             grad = param.grad
             is_produced = grad is not None and (view.index in self.arrived or view.index in fresh)
+            if view.factors is not None:
+                view.factors.withdraw()  # a backward that failed, or cleared gradients
             if grad is None:
                 view.place.zero_()
             elif not is_produced:
@@ -221,14 +244,18 @@ def lay_out(
     order: Sequence[int],
     bucket_bytes: int,
     last_bucket_bytes: int,
-    make_bucket: Callable[[int, torch.dtype, int], Bucket],
+    make_bucket: BucketMaker,
 ) -> list[GradientBucket]:
     """Make buckets for gradients that arrive in ``order``, in the order in which they are
-    published, and move the views there; gradients that exist move along. ``make_bucket`` is told
-    how many of the last elements are flags.
+    published, and move the views there; gradients that exist move along.
     """
     items = [
-        bucketing.Item(index=i, numel=_wire_numel(params[i]), dtype=params[i].dtype.to_real())
+        bucketing.Item(
+            index=i,
+            numel=_wire_numel(params[i]),
+            dtype=params[i].dtype.to_real(),
+            is_alone=views[i].matrix is not None,
+        )
         for i in order
     ]
     made = []
@@ -236,7 +263,8 @@ def lay_out(
         chosen = [params[i] for i in indices]
         num_flags = len(indices)
         dtype = chosen[0].dtype.to_real()
-        bucket = make_bucket(_offsets(chosen)[1] + num_flags, dtype, num_flags)
+        numel, matrix = _offsets(chosen)[1] + num_flags, views[indices[0]].matrix
+        bucket = make_bucket(numel, dtype, num_flags, matrix)
         bucket.tensor.zero_()
         made.append(GradientBucket(bucket, [views[i] for i in indices], chosen))
     return made

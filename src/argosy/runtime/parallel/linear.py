@@ -43,7 +43,9 @@ def _gradient_of_x(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor) ->
     return (_rows(grad) @ weight).view(x.shape)
 
 
-def _gradient_of_weight(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+def _gradient_of_weight(
+    grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor
+) -> torch.Tensor | None:
     return gradients.product(weight, _rows(grad).t(), _rows(x))
 
 

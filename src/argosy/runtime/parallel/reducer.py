@@ -98,19 +98,23 @@ class Reducer(Rounds):
             if i in self._is_fresh_by_sparse:
                 self._rows[i] = RowAverage(param, group.transport, is_lasting=True)
             else:
-                view = self._views[i] = GradientView(i, param, self._sinks[i], is_urgent)
+                view = GradientView(i, param, self._sinks[i], is_urgent, self._matrix_of(param))
+                self._views[i] = view
                 if view.is_large:
                     gradients.attach(param, view.home)
         self._build(list(reversed(self._views)))
         listener: weakref.ref[Listener] = weakref.ref(self)
         for i, param in enumerate(self._params):
-            hook = (
-                self._arrivals.hook(self._views[i], listener)
-                if i in self._views
-                else self._sparse_hook(i)
-            )
+            own = self._views.get(i)
+            if own is not None and own.matrix is not None:
+                own.home.take = self._arrivals.taking(own, listener)
+                # at the sink, which the engine visits also with nothing
+                hook = self._arrivals.settling(own, listener, param)
+                self._held.handles.append(self._sinks[i].register_hook(hook))
+                continue
+            after = self._sparse_hook(i) if own is None else self._arrivals.hook(own, listener)
             # torch has no types for it
-            handle = param.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
+            handle = param.register_post_accumulate_grad_hook(after)  # type: ignore[no-untyped-call]
             self._held.handles.append(handle)
 
     def _build(self, order: Sequence[int]) -> None:
@@ -125,11 +129,26 @@ class Reducer(Rounds):
         self._held.buckets = self._buckets
         self._open_round()
 
-    def _make_bucket(self, numel: int, dtype: torch.dtype, num_flags: int) -> Bucket:
+    def _make_bucket(
+        self, numel: int, dtype: torch.dtype, num_flags: int, matrix: tuple[int, int] | None
+    ) -> Bucket:
         device, transport = self._params[0].device, self._group.transport
+        if matrix is not None:
+            return self._group.run(transport.make_factored_bucket, numel, dtype, matrix)
         return self._group.run(
             self._options.make_bucket, transport, numel, dtype, device, num_flags
         )
+
+    def _matrix_of(self, param: torch.Tensor) -> tuple[int, int] | None:
+        """The shape of ``param`` if its gradient may come as two factors: only as it is, without
+        compression.
+        """
+        if param.ndim != 2 or param.device.type != "cpu":
+            return None
+        if self._options.make_bucket is not plain_bucket:
+            return None
+        shape = (param.shape[0], param.shape[1])
+        return shape if self._group.transport.takes_factors(shape, param.dtype) else None
 
     def _open_round(self) -> None:
         self._reset_round()
@@ -162,6 +181,9 @@ class Reducer(Rounds):
         self._fresh.add(view.index)
         view.home.is_open = True
         return False
+
+    def takes_factors(self, view: GradientView) -> bool:
+        return (self.is_armed or self.in_round) and not view.bucket.is_sent
 
     def check(self, view: GradientView, param: torch.Tensor) -> None:
         if view.bucket.is_sent:

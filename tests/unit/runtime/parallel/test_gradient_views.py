@@ -97,7 +97,7 @@ def test_a_full_bucket_says_that_every_gradient_is_there(is_contiguous):
     views = {i: GradientView(i, param, None, False) for i, param in enumerate(params)}
     backend = LoopbackBackend()
     (bucket,) = lay_out(
-        views, params, [0, 1], 1 << 20, 1 << 20, lambda n, dtype, _: backend.make_bucket(n, dtype)
+        views, params, [0, 1], 1 << 20, 1 << 20, lambda n, dtype, *_: backend.make_bucket(n, dtype)
     )
     values = torch.arange(6.0).view(2, 3) if is_contiguous else torch.arange(6.0).view(3, 2).t()
     params[0].grad, params[1].grad = values, torch.ones(4)

@@ -36,6 +36,7 @@ from argosy.runtime.comm.backends.shm.board import Board, Seat, board_bytes
 from argosy.runtime.comm.backends.shm.bucket import ShmBucket, bucket_offset, row_bytes
 from argosy.runtime.comm.backends.shm.care import await_keys, poll
 from argosy.runtime.comm.backends.shm.compiled import kernels
+from argosy.runtime.comm.backends.shm.factored import ShmFactoredBucket, factors_bytes, is_gain
 from argosy.runtime.comm.backends.shm.mail import Letter, Mail
 from argosy.runtime.comm.backends.shm.patience import patience_s
 from argosy.runtime.comm.backends.shm.reduction import HAS_KERNEL, Rows, combine, operation_for
@@ -43,7 +44,7 @@ from argosy.runtime.comm.backends.shm.segment import Segment, handle_of_tensor, 
 from argosy.runtime.comm.backends.shm.shared import LEAST_BYTES, SharedTensors
 from argosy.runtime.comm.backends.shm.steps import Steps
 from argosy.runtime.comm.backends.shm.trial import Trial
-from argosy.runtime.comm.bucket import Bucket
+from argosy.runtime.comm.bucket import Bucket, FactoredBucket
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -527,17 +528,31 @@ class ShmBackend(Backend):
         return self._shared.allocate(numel, dtype)
 
     def make_bucket(self, numel: int, dtype: torch.dtype) -> Bucket:
+        segment = self._bucket_segment(numel, dtype)
+        return ShmBucket(self, segment, numel, dtype, self._num_buckets - 1)
+
+    def takes_factors(self, shape: tuple[int, int], dtype: torch.dtype) -> bool:
+        return self.world_size > 1 and dtype in HAS_KERNEL and is_gain(shape)
+
+    def make_factored_bucket(
+        self, numel: int, dtype: torch.dtype, shape: tuple[int, int]
+    ) -> FactoredBucket:
+        segment = self._bucket_segment(numel, dtype, factors_bytes(self.world_size, dtype, shape))
+        return ShmFactoredBucket(self, segment, numel, dtype, shape, self._num_buckets - 1)
+
+    def _bucket_segment(self, numel: int, dtype: torch.dtype, more_bytes: int = 0) -> Segment:
+        """Memory that all ranks map for a bucket, and ``more_bytes`` behind it."""
         segment = None
         if self.rank == 0:
             num_bytes = bucket_offset(self.world_size) + self.world_size * row_bytes(numel, dtype)
-            segment = Segment.create(f"{self.name}-bucket", num_bytes)
+            segment = Segment.create(f"{self.name}-bucket", num_bytes + more_bytes)
         handle = handle_tensor("" if segment is None else segment.handle)
         self.broadcast(handle, 0)
         if segment is None:
             segment = Segment.attach(handle_of_tensor(handle))
         self.barrier()  # before anybody can close it
         self._num_buckets += 1
-        return ShmBucket(self, segment, numel, dtype, self._num_buckets - 1)
+        return segment
 
     # -- point to point
     # -----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@
     + row_bytes     row of rank 1
     ...
 
-A round takes two steps: *ready* (all rows are filled) and *done* (all shares are averaged). Each
+A round takes two steps, READY (all rows are filled) and DONE (all shares are averaged). Each
 rank averages its own share of the columns, in all rows at once: it reads S and writes S bytes, and
 nothing is copied in or out. Of two ranks, each may write into the other's row past its own caches
 (``streaming.py``), with the same bits; a large bucket finds out whether that is faster
@@ -48,6 +48,8 @@ class Owner(Protocol):
 class ShmBucket(Bucket):
     """Made by ``ShmBackend.make_bucket``, by all ranks together."""
 
+    _READY, _DONE = 1, 2  # the steps of a round
+
     def __init__(
         self, owner: Owner, segment: Segment, numel: int, dtype: torch.dtype, number: int = 0
     ) -> None:
@@ -75,32 +77,46 @@ class ShmBucket(Bucket):
                 bucket_offset(self._owner.world_size) + self._owner.rank * size, size
             )
         self._is_share_done = False
-        kernels.arrive(self._segment.address, self._owner.rank, 2 * self._round - 1)
+        self._arrive(self._first_step())
         if began_ns:
             tell(PUBLISHED, self._owner.name, self._number, self._round, began_ns, self.tensor)
 
     def progress(self) -> bool:
-        if not self._is_share_done and kernels.have_arrived(
-            self._segment.address, self._owner.world_size, 2 * self._round - 1
-        ):
+        if not self._is_share_done and self._have_arrived(self._READY):
             self._average_share()
         return self._is_share_done
 
     def is_complete(self) -> bool:
-        done, n = 2 * self._round, self._owner.world_size
-        return self._is_share_done and bool(kernels.have_arrived(self._segment.address, n, done))
+        return self._is_share_done and self._have_arrived(self._DONE)
 
     def finish(self) -> None:
-        activity = f"the average of gradients in backward #{self._round} (bucket {self._number})"
         if not self._is_share_done:
-            self._owner.wait_at(self._segment.address, 2 * self._round - 1, activity)
+            self._wait_for(self._READY, "average of gradients")
             self._average_share()
-        self._owner.wait_at(self._segment.address, 2 * self._round, activity)
+        self._wait_for(self._DONE, "average of gradients")
 
     def gathered(self) -> Sequence[torch.Tensor]:
-        activity = f"the exchange of rows in backward #{self._round} (bucket {self._number})"
-        self._owner.wait_at(self._segment.address, 2 * self._round - 1, activity)
+        self._wait_for(self._READY, "exchange of rows")
         return self._row_by_rank
+
+    def _first_step(self) -> int:
+        """That of the round which is to begin, from what this rank has brought."""
+        return self._READY
+
+    def _arrive(self, step: int) -> None:
+        kernels.arrive(self._segment.address, self._owner.rank, self._in_all(step))
+
+    def _have_arrived(self, step: int) -> bool:
+        number, n = self._in_all(step), self._owner.world_size
+        return bool(kernels.have_arrived(self._segment.address, n, number))
+
+    def _wait_for(self, step: int, what: str) -> None:
+        activity = f"the {what} in backward #{self._round} (bucket {self._number})"
+        self._owner.wait_at(self._segment.address, self._in_all(step), activity)
+
+    def _in_all(self, step: int) -> int:
+        """The number of a step of this round among those of all rounds."""
+        return self._DONE * (self._round - 1) + step
 
     def _average_share(self) -> None:
         began_ns = perf_counter_ns() if trace.recordings else 0
@@ -114,10 +130,12 @@ class ShmBucket(Bucket):
             for row in share[1:]:
                 total += row
             share.copy_((total * (1.0 / n)).to(share.dtype).expand_as(share))
+        self._tell_share(began_ns, self.tensor[mine])
+
+    def _tell_share(self, began_ns: int, share: torch.Tensor) -> None:
         self._is_share_done = True
-        kernels.arrive(self._segment.address, self._owner.rank, 2 * self._round)
+        self._arrive(self._DONE)
         if began_ns:
-            share = self.tensor[mine]
             tell(REDUCED, self._owner.name, self._number, self._round, began_ns, share)
 
     def close(self) -> None:
