@@ -1,0 +1,227 @@
+"""What the ranks do in the tests of gradients that travel as two factors."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+import torch.utils.checkpoint
+
+import argosy
+import paddle
+import paddle.distributed as dist
+from argosy.runtime.comm.traffic import count_traffic
+from paddle import nn
+from support.job import joined_job
+
+Meeting = dict[str, Any]
+WIDTH = 512  # a matrix of 512 x 512 is the smallest whose factors are taken, for up to 64 samples
+MOST = 64
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first = torch.nn.Linear(WIDTH, WIDTH, dtype=torch.float64)
+        self.second = torch.nn.Linear(WIDTH, WIDTH, bias=False, dtype=torch.float64)
+        self.way = ""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.first(x)
+        if self.way == "recomputed":
+            y = torch.utils.checkpoint.checkpoint(self.second, y.tanh(), use_reentrant=False)
+        elif self.way == "skipped":
+            return y
+        elif self.way == "fails":
+            y = self.second(Failing.apply(y.tanh()))
+        else:
+            y = self.second(y.tanh())
+        if self.way == "twice":
+            y = self.second(y.tanh())
+        if self.way == "also otherwise":
+            y = y + (self.second.weight**2).sum()
+        return y
+
+
+class Failing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        raise ValueError("on purpose")
+
+
+def samples(rank: int, count: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(rank)
+    return torch.randn(count, WIDTH, dtype=torch.float64, generator=generator)
+
+
+def means(module: torch.nn.Module, x: torch.Tensor) -> list[torch.Tensor]:
+    """The mean over the ranks of the gradients that ``module`` would have by itself."""
+    alone = copy.deepcopy(module)
+    alone.zero_grad()
+    (alone(x) ** 2).mean().backward()
+    found = []
+    for param in alone.parameters():
+        grad = torch.zeros_like(param) if param.grad is None else param.grad
+        total = paddle.to_tensor(grad.detach().numpy())
+        dist.all_reduce(total)
+        found.append(torch.from_numpy(total.numpy()) / dist.get_world_size())
+    return found
+
+
+def difference(module: torch.nn.Module, wanted: list[torch.Tensor]) -> float:
+    """The largest, relative to the largest gradient of its parameter."""
+    return max(
+        float((param.grad - mean).abs().max() / mean.abs().max())
+        for param, mean in zip(module.parameters(), wanted, strict=True)
+        if param.grad is not None
+    )
+
+
+@contextlib.contextmanager
+def wrapped(
+    rank: int, world_size: int, meeting: Meeting, **options: Any
+) -> Iterator[tuple[Net, Any, Any]]:
+    """A net, its wrapper, and what counts the bytes of its buckets."""
+    with joined_job(rank, world_size, meeting, "shm"):
+        traffic = count_traffic(dist.get_group())
+        net = Net()
+        yield net, argosy.DataParallel(net, **options), traffic
+
+
+def ways(
+    rank: int, world_size: int, meeting: Meeting, *, counts: list[int], way: str = ""
+) -> tuple[list[float], list[int], str]:
+    """How far gradients are off in several steps with ``counts[rank]`` samples, the bytes of all
+    buckets in each, and a digest of the bits in the end.
+    """
+    with wrapped(rank, world_size, meeting, find_unused_parameters=True) as (net, model, traffic):
+        net.way = way if way != "skipped" or rank else ""
+        x = samples(rank, counts[rank])
+        off, num_bytes = [], []
+        for _ in range(3):
+            wanted = means(net, x)
+            net.zero_grad()
+            traffic.reset()
+            (model(x) ** 2).mean().backward()
+            num_bytes.append(traffic.bytes_by_kind["bucket"])
+            off.append(difference(net, wanted))
+        return off, num_bytes, digest(net)
+
+
+def digest(net: Net) -> str:
+    grads = b"".join(param.grad.numpy().tobytes() for param in net.parameters())
+    return hashlib.sha256(grads).hexdigest()
+
+
+def changing(rank: int, world_size: int, meeting: Meeting) -> list[str]:
+    """Digests of the gradients of the same samples in a first round and after rounds with
+    others.
+    """
+    with wrapped(rank, world_size, meeting) as (net, model, _):
+        found = []
+        for count in (8, MOST + 1, 1, 8):
+            net.zero_grad()
+            (model(samples(rank, count)) ** 2).mean().backward()
+            found.append(digest(net))
+        return found
+
+
+def hooked(rank: int, world_size: int, meeting: Meeting) -> tuple[float, float]:
+    """How far off a gradient is that a hook doubles, and what that hook saw."""
+    with wrapped(rank, world_size, meeting) as (net, model, _):
+        x, seen = samples(rank, 4), []
+
+        def double(grad: torch.Tensor) -> torch.Tensor:
+            seen.append(grad.clone())
+            return 2 * grad
+
+        handle = net.second.weight.register_hook(double)
+        (model(x) ** 2).mean().backward()
+        handle.remove()
+        alone = copy.deepcopy(net)
+        alone.zero_grad()
+        (alone(x) ** 2).mean().backward()
+        wanted = means(net, x)
+        wanted[2] *= 2
+        return difference(net, wanted), float((seen[0] - alone.second.weight.grad).abs().max())
+
+
+def accumulated(rank: int, world_size: int, meeting: Meeting) -> list[float]:
+    """How far off gradients are after a backward under no_sync, one more, and one to which nothing
+    was added.
+    """
+    with wrapped(rank, world_size, meeting) as (net, model, _):
+        x, off = samples(rank, 4), []
+        wanted = means(net, x)
+        with model.no_sync():
+            (model(x) ** 2).mean().backward()
+        (model(x) ** 2).mean().backward()
+        off.append(difference(net, [2 * mean for mean in wanted]))
+        (model(x) ** 2).mean().backward()
+        off.append(difference(net, [3 * mean for mean in wanted]))
+        net.zero_grad()
+        (model(x) ** 2).mean().backward()
+        off.append(difference(net, wanted))
+        return off
+
+
+def asked_for(rank: int, world_size: int, meeting: Meeting) -> tuple[bool, float]:
+    """Whether torch.autograd.grad gives this rank's own gradients and leaves none, and how far off
+    those of the next backward are.
+    """
+    with wrapped(rank, world_size, meeting) as (net, model, _):
+        x = samples(rank, 4)
+        alone = copy.deepcopy(net)
+        (alone(x) ** 2).mean().backward()
+        own = torch.autograd.grad((model(x) ** 2).mean(), list(net.parameters()))
+        pairs = zip(own, alone.parameters(), strict=True)
+        are_own = all(torch.allclose(a, b.grad, rtol=1e-12, atol=0) for a, b in pairs)
+        is_clean = all(param.grad is None for param in net.parameters())
+        wanted = means(net, x)
+        (model(x) ** 2).mean().backward()
+        return are_own and is_clean, difference(net, wanted)
+
+
+def failed(rank: int, world_size: int, meeting: Meeting) -> float:
+    """How far off gradients are after a backward that fails where factors were handed over."""
+    with wrapped(rank, world_size, meeting) as (net, model, _):
+        x, net.way = samples(rank, 4), "fails"
+        with pytest.raises(ValueError, match="on purpose"):
+            (model(x) ** 2).mean().backward()
+        net.way = ""
+        wanted = means(net, x)
+        loss = (model(x) ** 2).mean()  # completes the round that failed
+        net.zero_grad()
+        loss.backward()
+        return difference(net, wanted)
+
+
+def face(rank: int, world_size: int, meeting: Meeting) -> tuple[float, int]:
+    """The same for a layer of Paddle, and the bytes of its buckets."""
+    with joined_job(rank, world_size, meeting, "shm"):
+        traffic = count_traffic(dist.get_group())
+        paddle.seed(0)
+        layer = nn.Linear(WIDTH, WIDTH)
+        model = paddle.DataParallel(layer)
+        x = paddle.to_tensor(samples(rank, 8).float().numpy())
+        traffic.reset()
+        (model(x) ** 2).mean().backward()
+        num_bytes = traffic.bytes_by_kind["bucket"]
+        found = layer.weight.grad.numpy()
+        layer.clear_gradients()
+        with model.no_sync():
+            (model(x) ** 2).mean().backward()
+        mean = layer.weight.grad.clone()
+        dist.all_reduce(mean)
+        wanted = mean.numpy() / world_size
+        return float(abs(found - wanted).max() / abs(wanted).max()), num_bytes
