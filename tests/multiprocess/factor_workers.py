@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
+import os
+import signal
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +18,7 @@ import torch.utils.checkpoint
 import argosy
 import paddle
 import paddle.distributed as dist
+from argosy.foundation.errors import PeerLost
 from argosy.runtime.comm.traffic import count_traffic
 from paddle import nn
 from support.job import joined_job
@@ -206,6 +210,24 @@ def failed(rank: int, world_size: int, meeting: Meeting) -> float:
         return difference(net, wanted)
 
 
+def cleared(rank: int, world_size: int, meeting: Meeting) -> float | None:
+    """How far the gradient of rank 1 is from half its own, where rank 0 has cleared its gradients
+    before the round of a backward that failed was completed; None if there is none.
+    """
+    with wrapped(rank, world_size, meeting) as (net, model, _):
+        x = samples(rank, 4)
+        alone = copy.deepcopy(net)
+        (alone(x) ** 2).mean().backward()
+        net.way = "fails"
+        with pytest.raises(ValueError, match="on purpose"):
+            (model(x) ** 2).mean().backward()
+        if rank == 0:
+            net.zero_grad()
+        model(x)
+        grad, own = net.second.weight.grad, alone.second.weight.grad
+        return None if grad is None else float((grad - own / 2).abs().max() / own.abs().max())
+
+
 def face(rank: int, world_size: int, meeting: Meeting) -> tuple[float, int]:
     """The same for a layer of Paddle, and the bytes of its buckets."""
     with joined_job(rank, world_size, meeting, "shm"):
@@ -225,3 +247,19 @@ def face(rank: int, world_size: int, meeting: Meeting) -> tuple[float, int]:
         dist.all_reduce(mean)
         wanted = mean.numpy() / world_size
         return float(abs(found - wanted).max() / abs(wanted).max()), num_bytes
+
+
+def killed(rank: int, world_size: int, meeting: Meeting) -> tuple[str, float]:
+    """The last rank dies while the others multiply its factors and wait for its share."""
+    with wrapped(rank, world_size, meeting) as (net, model, _):
+        x = samples(rank, 4)
+        (model(x) ** 2).mean().backward()
+        net.zero_grad()
+        loss = (model(x) ** 2).mean()
+        if rank == world_size - 1:
+            # the second layer's factors have come, the first's have not
+            net.first.bias.register_hook(lambda grad: os.kill(os.getpid(), signal.SIGKILL))
+        began = time.monotonic()
+        with pytest.raises(PeerLost) as caught:
+            loss.backward()
+        return str(caught.value), time.monotonic() - began

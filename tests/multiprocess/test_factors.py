@@ -62,7 +62,21 @@ def test_a_backward_that_fails(pool):
     assert max(run_job(pool, f"{HERE}:failed", 2)) < LIMIT
 
 
+def test_a_backward_that_fails_after_which_one_rank_clears(pool):
+    cleared, kept = run_job(pool, f"{HERE}:cleared", 2)
+    assert cleared is None
+    assert kept < LIMIT
+
+
 def test_layers_of_paddle(pool):
     for off, num_bytes in run_job(pool, f"{HERE}:face", 2):
         assert off < 1e-5
         assert num_bytes < WIDTH * WIDTH * 4 / 10
+
+
+def test_a_rank_that_is_killed_after_its_factors_came(pool):
+    *survivors, _ = run_job(pool, f"{HERE}:killed", 3, may_die=(2,))
+    for message, waited in survivors:
+        assert "rank 2" in message
+        assert "the average of gradients in backward #" in message
+        assert waited < 2.0
