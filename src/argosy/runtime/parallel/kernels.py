@@ -11,9 +11,11 @@ import numba
 import numpy as np
 
 from argosy.runtime.comm.backends.shm.kernels import elements_at
-from argosy.runtime.comm.backends.shm.streaming import stream_copy
+from argosy.runtime.comm.backends.shm.streaming import LINE, prefetch, stream_copy
 
 _BITS = 11  # of an id that a pass of the sort looks at: 2048 counters stay in the first-level cache
+
+_AHEAD = 8  # rows that are on their way while one is added
 
 
 @numba.njit(nogil=True, cache=True)
@@ -67,18 +69,26 @@ def add_by_id(
     total = np.empty(width, out_rows.dtype)
     at = 0
     for i in range(ids.shape[0]):
+        if i + _AHEAD < ids.shape[0]:
+            for offset in range(0, step, LINE):
+                prefetch(addresses[i + _AHEAD] + offset)
         row = elements_at(addresses[i], width, out_rows)
-        if i == 0 or ids[i] != ids[i - 1]:
-            for k in range(width):
-                total[k] = row[k] * factor
-        else:
-            for k in range(width):
-                total[k] += row[k] * factor
-        if i + 1 < ids.shape[0] and ids[i + 1] == ids[i]:
+        is_first = i == 0 or ids[i] != ids[i - 1]
+        is_last = i + 1 == ids.shape[0] or ids[i + 1] != ids[i]
+        source = addresses[i]  # most ids occur once
+        if not (is_first and is_last and streams and factor == 1):
+            source = total.ctypes.data
+            if is_first:
+                for k in range(width):
+                    total[k] = row[k] * factor
+            else:
+                for k in range(width):
+                    total[k] += row[k] * factor
+        if not is_last:
             continue
         out_ids[at] = ids[i]
         if streams:
-            stream_copy(out_rows.ctypes.data + at * step, total.ctypes.data, step)
+            stream_copy(out_rows.ctypes.data + at * step, source, step)
         else:
             target = out_rows[at]
             for k in range(width):

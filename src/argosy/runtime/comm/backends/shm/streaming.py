@@ -25,6 +25,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import carray, types  # type: ignore[attr-defined]
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from argosy.runtime.comm.backends.shm.sync import pointer_at
@@ -45,6 +46,23 @@ def _stream_line(typing_context: Any, target: Any, source: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
+def prefetch(typing_context: Any, address: Any) -> Any:
+    """Begin to read the line at ``address``, which will be read soon."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        number = ir.IntType(32)
+        pointer = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        # to read, to be kept in all caches, data
+        how = [ir.Constant(number, flag) for flag in (0, 3, 1)]
+        builder.call(call, [builder.inttoptr(args[0], pointer), *how])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), codegen
 
 
 @intrinsic
