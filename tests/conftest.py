@@ -6,15 +6,18 @@ import os
 import random
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import argosy
 import paddle
 from argosy.foundation import process_state
 from support import leftovers
 from support.hosts import joined_hosts
 from support.pool import Pool
+from support.stale import forget_stale_kernels
 
 # What calls of Paddle's API leave behind, which has no call to undo it: counters go on, the last
 # call is remembered. The guard puts it back and does not complain.
@@ -25,6 +28,10 @@ EVERYDAY = {
     *("random numbers", "requests to save and leave", "unique names"),
 }
 PROGRAMS = {"default programs", "global scope", "mode of ops", "static mode"}
+
+
+def pytest_configure() -> None:
+    forget_stale_kernels(Path(argosy.__file__).parent)
 
 
 @pytest.fixture(autouse=True)
