@@ -2,7 +2,7 @@
 sparse gradients by id and add up those of one id.
 """
 
-# mypy: disable-error-code="untyped-decorator"
+# mypy: disable-error-code="untyped-decorator,call-arg"
 from __future__ import annotations
 
 from typing import Any
