@@ -16,6 +16,7 @@ from time import perf_counter_ns
 
 import torch
 
+from argosy.foundation.errors import InternalError
 from argosy.foundation.trace import PUBLISHED, REDUCED, trace
 from argosy.runtime.comm.bucket import Bucket, FactoredBucket, tell
 from argosy.runtime.comm.codec import Codec
@@ -160,7 +161,7 @@ class Backend(abc.ABC):
         """As ``make_bucket``, of a tensor that begins with a matrix of ``shape``, for which
         ``takes_factors``.
         """
-        raise NotImplementedError(f"{self.kind} groups have no buckets that take factors")
+        raise InternalError(f"{self.kind!r} groups have no buckets that take factors")
 
     def make_coded_bucket(
         self, numel: int, dtype: torch.dtype, codec: Codec, num_exact: int = 0

@@ -46,8 +46,8 @@ class Bucket(abc.ABC):
         """Wait until ``tensor`` holds the mean over all ranks."""
 
     def finish_all(self, buckets: Sequence[Bucket]) -> None:
-        """``finish`` each of ``buckets``, which are this one and others of its class, in their
-        order, the same on every rank.
+        """``finish`` each of ``buckets``, which are this one and others that do it in the same way,
+        in their order, the same on every rank.
         """
         for bucket in buckets:
             bucket.finish()
@@ -92,10 +92,10 @@ class FactoredBucket(Bucket):
 
 
 def finish_buckets(buckets: Sequence[Bucket]) -> None:
-    """``finish`` each of ``buckets`` in their order; neighbours of one kind together, which costs
-    hosts one agreement.
+    """``finish`` each of ``buckets`` in their order; neighbours that do it in one way together,
+    which costs hosts one agreement.
     """
-    for _, group in itertools.groupby(buckets, type):
+    for _, group in itertools.groupby(buckets, lambda bucket: type(bucket).finish_all):
         members = list(group)
         members[0].finish_all(members)
 

@@ -90,10 +90,21 @@ class ShmBucket(Bucket):
         return self._is_share_done and self._have_arrived(self._DONE)
 
     def finish(self) -> None:
+        self.finish_all([self])
+
+    def finish_all(self, buckets: Sequence[Bucket]) -> None:
+        """The own share of all of them first, for which others may be waiting."""
+        members = [bucket for bucket in buckets if isinstance(bucket, ShmBucket)]
+        for bucket in members:
+            bucket._bring_share()
+        for bucket in members:
+            bucket._wait_for(bucket._DONE, "average of gradients")
+
+    def _bring_share(self) -> None:
+        """Average the share of this rank, if that is left to do."""
         if not self._is_share_done:
             self._wait_for(self._READY, "average of gradients")
             self._average_share()
-        self._wait_for(self._DONE, "average of gradients")
 
     def gathered(self) -> Sequence[torch.Tensor]:
         self._wait_for(self._READY, "exchange of rows")
@@ -130,9 +141,10 @@ class ShmBucket(Bucket):
             for row in share[1:]:
                 total += row
             share.copy_((total * (1.0 / n)).to(share.dtype).expand_as(share))
-        self._tell_share(began_ns, self.tensor[mine])
+        self._announce_share(began_ns, self.tensor[mine])
 
-    def _tell_share(self, began_ns: int, share: torch.Tensor) -> None:
+    def _announce_share(self, began_ns: int, share: torch.Tensor) -> None:
+        """Say that this rank has averaged ``share``, since ``began_ns``, in all rows."""
         self._is_share_done = True
         self._arrive(self._DONE)
         if began_ns:
