@@ -113,9 +113,8 @@ class Reducer(Rounds):
                 self._held.handles.append(self._sinks[i].register_hook(hook))
                 continue
             after = self._sparse_hook(i) if own is None else self._arrivals.hook(own, listener)
-            # torch has no types for it
-            handle = param.register_post_accumulate_grad_hook(after)  # type: ignore[no-untyped-call]
-            self._held.handles.append(handle)
+            register = param.register_post_accumulate_grad_hook
+            self._held.handles.append(register(after))  # type: ignore[no-untyped-call]
 
     def _build(self, order: Sequence[int]) -> None:
         self._buckets = lay_out(
