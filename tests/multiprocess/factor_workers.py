@@ -19,6 +19,7 @@ import torch.utils.checkpoint
 import argosy
 import paddle
 import paddle.distributed as dist
+from argosy.foundation import gradients
 from argosy.foundation.errors import PeerLost
 from argosy.runtime.comm.traffic import count_traffic
 from paddle import nn
@@ -230,6 +231,23 @@ def cleared(rank: int, world_size: int, meeting: Meeting) -> float | None:
             model(x)
         grad, own = net.first.weight.grad, alone.first.weight.grad
         return None if grad is None else float((grad - own / 2).abs().max() / own.abs().max())
+
+
+def too_late(rank: int, world_size: int, meeting: Meeting) -> list[bool]:
+    """Whether factors are refused that come after the first were sent, the gradient being cleared
+    meanwhile: others may be reading the first.
+    """
+    with wrapped(rank, world_size, meeting) as (net, model, _):
+        x, refused = samples(rank, 4), []
+        weight = net.second.weight
+
+        def again(grad: torch.Tensor) -> None:
+            weight.grad = None
+            refused.append(gradients.product(weight, x.t(), x) is not None)
+
+        net.first.bias.register_hook(again)
+        (model(x) ** 2).mean().backward()
+        return refused
 
 
 def face(rank: int, world_size: int, meeting: Meeting) -> tuple[float, int]:

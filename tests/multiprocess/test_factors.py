@@ -68,6 +68,10 @@ def test_a_backward_that_fails_after_which_one_rank_clears(pool):
     assert kept < LIMIT
 
 
+def test_factors_under_way_are_not_replaced(pool):
+    assert run_job(pool, f"{HERE}:too_late", 2) == [[True], [True]]
+
+
 def test_layers_of_paddle(pool):
     for off, num_bytes in run_job(pool, f"{HERE}:face", 2):
         assert off < 1e-5
