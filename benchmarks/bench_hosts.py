@@ -38,6 +38,7 @@ DDP, ALONE = "torch DDP", "no synchronisation"
 # the strategy of each way, and how many times as fast as DDP it is to be
 WAYS: dict[str, tuple[dict[str, Any], float | None]] = {
     "synchronous": ({}, 1.0),
+    "factored": ({"factored_allreduce": True}, None),
     "fp16": ({"fp16_allreduce": True}, 1.8),
     "int8": ({"int8_allreduce": True}, 3.3),
     "dgc": ({"dgc": True}, 5.0),

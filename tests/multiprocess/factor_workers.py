@@ -11,23 +11,27 @@ import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
 import torch.utils.checkpoint
 
-import argosy
 import paddle
 import paddle.distributed as dist
 from argosy.foundation import gradients
 from argosy.foundation.errors import PeerLost
+from argosy.runtime.comm.backends import hierarchical
 from argosy.runtime.comm.traffic import count_traffic
+from argosy.runtime.parallel.module import DataParallelModule
+from argosy.runtime.parallel.reducer import ReducerOptions
 from paddle import nn
 from support.job import joined_job
 
 Meeting = dict[str, Any]
-WIDTH = 512  # a matrix of 512 x 512 is the smallest whose factors are taken, for up to 64 samples
-MOST = 64
+WIDTH = 768  # of the smallest matrix whose factors are taken between three hosts
+MOST = 96  # samples, but between three hosts
+MOST_OF_THREE_HOSTS = 64
 
 
 class Net(torch.nn.Module):
@@ -97,22 +101,28 @@ def difference(module: torch.nn.Module, wanted: list[torch.Tensor]) -> float:
 
 @contextlib.contextmanager
 def wrapped(
-    rank: int, world_size: int, meeting: Meeting, **options: Any
+    rank: int, world_size: int, meeting: Meeting, place: str, **options: Any
 ) -> Iterator[tuple[Net, Any, Any]]:
-    """A net, its wrapper, and what counts the bytes of its buckets."""
-    with joined_job(rank, world_size, meeting, "shm"):
-        traffic = count_traffic(dist.get_group())
+    """A net, its wrapper, and what counts the bytes of its buckets, on one host or, where ``place``
+    is "hosts", on as many as there are ranks.
+    """
+    backend = place if place != "hosts" else f"hosts {'abc'[:world_size]}"
+    with joined_job(rank, world_size, meeting, backend):
+        group = dist.get_group()
+        traffic = count_traffic(group)
         net = Net()
-        yield net, argosy.DataParallel(net, **options), traffic
+        settings = ReducerOptions(**{"factors_between_hosts": True, **options})
+        yield net, DataParallelModule(net, group, settings), traffic
 
 
 def ways(
-    rank: int, world_size: int, meeting: Meeting, *, counts: list[int], way: str = ""
+    rank: int, world_size: int, meeting: Meeting, *, place: str, counts: list[int], way: str = ""
 ) -> tuple[list[float], list[int], str]:
     """How far gradients are off in several steps with ``counts[rank]`` samples, the bytes of all
     buckets in each, and a digest of the bits in the end.
     """
-    with wrapped(rank, world_size, meeting, find_unused_parameters=True) as (net, model, traffic):
+    options = {"find_unused_parameters": True}
+    with wrapped(rank, world_size, meeting, place, **options) as (net, model, traffic):
         net.way = way if way != "skipped" or rank else ""
         x = samples(rank, counts[rank])
         off, num_bytes = [], []
@@ -131,11 +141,11 @@ def digest(net: Net) -> str:
     return hashlib.sha256(grads).hexdigest()
 
 
-def changing(rank: int, world_size: int, meeting: Meeting) -> list[str]:
+def changing(rank: int, world_size: int, meeting: Meeting, *, place: str) -> list[str]:
     """Digests of the gradients of the same samples in a first round and after rounds with
     others.
     """
-    with wrapped(rank, world_size, meeting) as (net, model, _):
+    with wrapped(rank, world_size, meeting, place) as (net, model, _):
         found = []
         for count in (8, MOST + 1, 1, 8):
             net.zero_grad()
@@ -144,9 +154,9 @@ def changing(rank: int, world_size: int, meeting: Meeting) -> list[str]:
         return found
 
 
-def hooked(rank: int, world_size: int, meeting: Meeting) -> tuple[float, float]:
+def hooked(rank: int, world_size: int, meeting: Meeting, *, place: str) -> tuple[float, float]:
     """How far off a gradient is that a hook doubles, and what that hook saw."""
-    with wrapped(rank, world_size, meeting) as (net, model, _):
+    with wrapped(rank, world_size, meeting, place) as (net, model, _):
         x, seen = samples(rank, 4), []
 
         def double(grad: torch.Tensor) -> torch.Tensor:
@@ -164,11 +174,11 @@ def hooked(rank: int, world_size: int, meeting: Meeting) -> tuple[float, float]:
         return difference(net, wanted), float((seen[0] - alone.second.weight.grad).abs().max())
 
 
-def accumulated(rank: int, world_size: int, meeting: Meeting) -> list[float]:
+def accumulated(rank: int, world_size: int, meeting: Meeting, *, place: str) -> list[float]:
     """How far off gradients are after a backward under no_sync, one more, and one to which nothing
     was added.
     """
-    with wrapped(rank, world_size, meeting) as (net, model, _):
+    with wrapped(rank, world_size, meeting, place) as (net, model, _):
         x, off = samples(rank, 4), []
         wanted = means(net, x)
         with model.no_sync():
@@ -183,11 +193,11 @@ def accumulated(rank: int, world_size: int, meeting: Meeting) -> list[float]:
         return off
 
 
-def asked_for(rank: int, world_size: int, meeting: Meeting) -> tuple[bool, float]:
+def asked_for(rank: int, world_size: int, meeting: Meeting, *, place: str) -> tuple[bool, float]:
     """Whether torch.autograd.grad gives this rank's own gradients and leaves none, and how far off
     those of the next backward are.
     """
-    with wrapped(rank, world_size, meeting) as (net, model, _):
+    with wrapped(rank, world_size, meeting, place) as (net, model, _):
         x = samples(rank, 4)
         alone = copy.deepcopy(net)
         (alone(x) ** 2).mean().backward()
@@ -200,9 +210,9 @@ def asked_for(rank: int, world_size: int, meeting: Meeting) -> tuple[bool, float
         return are_own and is_clean, difference(net, wanted)
 
 
-def failed(rank: int, world_size: int, meeting: Meeting) -> float:
+def failed(rank: int, world_size: int, meeting: Meeting, *, place: str) -> float:
     """How far off gradients are after a backward that fails where factors were handed over."""
-    with wrapped(rank, world_size, meeting) as (net, model, _):
+    with wrapped(rank, world_size, meeting, place) as (net, model, _):
         x, net.way = samples(rank, 4), "fails"
         with pytest.raises(ValueError, match="on purpose"):
             (model(x) ** 2).mean().backward()
@@ -214,11 +224,11 @@ def failed(rank: int, world_size: int, meeting: Meeting) -> float:
         return difference(net, wanted)
 
 
-def cleared(rank: int, world_size: int, meeting: Meeting) -> float | None:
+def cleared(rank: int, world_size: int, meeting: Meeting, *, place: str) -> float | None:
     """How far the gradient of rank 1 is from half its own, where a backward failed before a bucket
     left and rank 0 has cleared its gradients since; None if there is none.
     """
-    with wrapped(rank, world_size, meeting) as (net, model, _):
+    with wrapped(rank, world_size, meeting, place) as (net, model, _):
         x = samples(rank, 4)
         alone = copy.deepcopy(net)
         (alone.first(x) ** 2).mean().backward()
@@ -233,11 +243,11 @@ def cleared(rank: int, world_size: int, meeting: Meeting) -> float | None:
         return None if grad is None else float((grad - own / 2).abs().max() / own.abs().max())
 
 
-def too_late(rank: int, world_size: int, meeting: Meeting) -> list[bool]:
+def too_late(rank: int, world_size: int, meeting: Meeting, *, place: str) -> list[bool]:
     """Whether factors are refused that come after the first were sent, the gradient being cleared
     meanwhile: others may be reading the first.
     """
-    with wrapped(rank, world_size, meeting) as (net, model, _):
+    with wrapped(rank, world_size, meeting, place) as (net, model, _):
         x, refused = samples(rank, 4), []
         weight = net.second.weight
 
@@ -271,9 +281,9 @@ def face(rank: int, world_size: int, meeting: Meeting) -> tuple[float, int]:
         return float(abs(found - wanted).max() / abs(wanted).max()), num_bytes
 
 
-def killed(rank: int, world_size: int, meeting: Meeting) -> tuple[str, float]:
+def killed(rank: int, world_size: int, meeting: Meeting, *, place: str) -> tuple[str, float]:
     """The last rank dies while the others multiply its factors and wait for its share."""
-    with wrapped(rank, world_size, meeting) as (net, model, _):
+    with wrapped(rank, world_size, meeting, place) as (net, model, _):
         x = samples(rank, 4)
         (model(x) ** 2).mean().backward()
         net.zero_grad()
@@ -285,3 +295,44 @@ def killed(rank: int, world_size: int, meeting: Meeting) -> tuple[str, float]:
         with pytest.raises(PeerLost) as caught:
             loss.backward()
         return str(caught.value), time.monotonic() - began
+
+
+def threaded(rank: int, world_size: int, meeting: Meeting) -> list[str]:
+    """Digests of gradients of the same samples between two hosts: exchanged as factors; with two
+    threads on one of them; and never as factors.
+    """
+    num_threads, found = torch.get_num_threads(), []
+    with wrapped(rank, world_size, meeting, "hosts") as (_, model, _):
+        whole = DataParallelModule(Net(), dist.get_group(), ReducerOptions())
+        try:
+            for threads, trained in ((1, model), (1 + rank, model), (1 + rank, whole)):
+                torch.set_num_threads(threads)
+                trained.zero_grad()
+                (trained(samples(rank, 8)) ** 2).mean().backward()
+                found.append(digest(trained.module))
+        finally:
+            torch.set_num_threads(num_threads)
+    return found
+
+
+def rounding(rank: int, world_size: int, meeting: Meeting) -> list[str]:
+    """Why groups of two hosts have no factors: as they are, and if their products were unlike."""
+    with joined_job(rank, world_size, meeting, "hosts ab"):
+        found = [dist.get_group().transport.why_no_factors()]
+        with mock.patch.object(hierarchical, "digest_of_products", return_value=rank):
+            found.append(dist.new_group([0, 1]).transport.why_no_factors())
+        return found
+
+
+def unasked(
+    rank: int, world_size: int, meeting: Meeting, *, backend: str, is_asked: bool
+) -> tuple[float, int, str]:
+    """How far off gradients are, the bytes of buckets, and why there are no factors."""
+    options = {"factors_between_hosts": is_asked}
+    with wrapped(rank, world_size, meeting, backend, **options) as (net, model, traffic):
+        x = samples(rank, 8)
+        wanted = means(net, x)
+        traffic.reset()
+        (model(x) ** 2).mean().backward()
+        num_bytes = traffic.bytes_by_kind["bucket"]
+        return difference(net, wanted), num_bytes, dist.get_group().transport.why_no_factors()

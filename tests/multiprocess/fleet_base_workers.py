@@ -22,7 +22,7 @@ from paddle.distributed.fleet.utils.hybrid_parallel_util import (
     broadcast_dp_parameters,
     broadcast_sharding_parameters,
 )
-from support.job import environment, job_variables
+from support.job import environment, placed
 
 Meeting = dict[str, Any]
 
@@ -35,7 +35,7 @@ def in_job(body):
     def worker(
         rank: int, world_size: int, meeting: Meeting, backend: str = "auto", **kwargs: Any
     ) -> Any:
-        with environment(job_variables(rank, world_size, meeting, backend)):
+        with placed(rank, world_size, meeting, backend):
             try:
                 return body(rank, world_size, **kwargs)
             finally:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from multiprocess.factor_workers import MOST, WIDTH
+from multiprocess.factor_workers import MOST, MOST_OF_THREE_HOSTS, WIDTH
 from support.job import run_job
 
 HERE = "multiprocess.factor_workers"
 LIMIT = 1e-12  # in float64
+PLACES = ["shm", "hosts"]
+on_places = pytest.mark.parametrize("place", PLACES)
 WHOLE = 2 * WIDTH * WIDTH * 8  # bytes of the gradients of both matrices
 
 
+@on_places
 @pytest.mark.parametrize("world_size", [2, 3])
 @pytest.mark.parametrize(
     "way", ["", "twice", "also otherwise", "recomputed", "skipped"], ids=lambda way: way or "once"
 )
-def test_ways_to_use_a_weight(pool, way, world_size):
-    found = run_job(pool, f"{HERE}:ways", world_size, counts=[8] * world_size, way=way)
+def test_ways_to_use_a_weight(pool, way, world_size, place):
+    counts = [8] * world_size
+    found = run_job(pool, f"{HERE}:ways", world_size, place=place, counts=counts, way=way)
     assert max(max(off) for off, _, _ in found) < LIMIT
     assert len({digest for _, _, digest in found}) == 1  # the same bits everywhere
     if not way:
@@ -25,51 +29,65 @@ def test_ways_to_use_a_weight(pool, way, world_size):
             assert max(num_bytes) < WHOLE / 10
 
 
-@pytest.mark.parametrize("counts", [[8, 5, 1], [MOST, MOST + 1, 3], [MOST + 1, MOST + 1, MOST + 1]])
-def test_any_number_of_samples(pool, counts):
+@pytest.mark.parametrize(
+    ("place", "most", "counts"),
+    [
+        (place, most, counts)
+        for place, most in (("shm", MOST), ("hosts", MOST_OF_THREE_HOSTS))
+        for counts in ([8, 5, 1], [most, most + 1, 3], [most + 1] * 3)
+    ],
+)
+def test_any_number_of_samples(pool, place, most, counts):
     """One that has too many for factors makes all add up whole gradients."""
-    found = run_job(pool, f"{HERE}:ways", 3, counts=counts)
+    found = run_job(pool, f"{HERE}:ways", 3, place=place, counts=counts)
     for count, (off, num_bytes, _) in zip(counts, found, strict=True):
         assert max(off) < LIMIT
-        assert all((size < WHOLE) == (count <= MOST) for size in num_bytes)
+        assert all((size < WHOLE) == (count <= most) for size in num_bytes)
     assert len({digest for _, _, digest in found}) == 1
 
 
-def test_bits_depend_on_the_samples_of_the_round_alone(pool):
-    for first, whole, one, again in run_job(pool, f"{HERE}:changing", 2):
+@on_places
+def test_bits_depend_on_the_samples_of_the_round_alone(pool, place):
+    for first, whole, one, again in run_job(pool, f"{HERE}:changing", 2, place=place):
         assert first == again
         assert len({first, whole, one}) == 3
 
 
-def test_a_hook_sees_the_gradient_and_may_change_it(pool):
-    for off, seen_off in run_job(pool, f"{HERE}:hooked", 2):
+@on_places
+def test_a_hook_sees_the_gradient_and_may_change_it(pool, place):
+    for off, seen_off in run_job(pool, f"{HERE}:hooked", 2, place=place):
         assert off < LIMIT
         assert seen_off < LIMIT
 
 
-def test_gradients_that_are_added_to(pool):
-    for off in run_job(pool, f"{HERE}:accumulated", 2):
+@on_places
+def test_gradients_that_are_added_to(pool, place):
+    for off in run_job(pool, f"{HERE}:accumulated", 2, place=place):
         assert max(off) < LIMIT
 
 
-def test_gradients_that_are_asked_for(pool):
-    for are_own, off in run_job(pool, f"{HERE}:asked_for", 2):
+@on_places
+def test_gradients_that_are_asked_for(pool, place):
+    for are_own, off in run_job(pool, f"{HERE}:asked_for", 2, place=place):
         assert are_own
         assert off < LIMIT
 
 
-def test_a_backward_that_fails(pool):
-    assert max(run_job(pool, f"{HERE}:failed", 2)) < LIMIT
+@on_places
+def test_a_backward_that_fails(pool, place):
+    assert max(run_job(pool, f"{HERE}:failed", 2, place=place)) < LIMIT
 
 
-def test_a_backward_that_fails_after_which_one_rank_clears(pool):
-    cleared, kept = run_job(pool, f"{HERE}:cleared", 2)
+@on_places
+def test_a_backward_that_fails_after_which_one_rank_clears(pool, place):
+    cleared, kept = run_job(pool, f"{HERE}:cleared", 2, place=place)
     assert cleared is None
     assert kept < LIMIT
 
 
-def test_factors_under_way_are_not_replaced(pool):
-    assert run_job(pool, f"{HERE}:too_late", 2) == [[True], [True]]
+@on_places
+def test_factors_under_way_are_not_replaced(pool, place):
+    assert run_job(pool, f"{HERE}:too_late", 2, place=place) == [[True], [True]]
 
 
 def test_layers_of_paddle(pool):
@@ -78,9 +96,36 @@ def test_layers_of_paddle(pool):
         assert num_bytes < WIDTH * WIDTH * 4 / 10
 
 
-def test_a_rank_that_is_killed_after_its_factors_came(pool):
-    *survivors, _ = run_job(pool, f"{HERE}:killed", 3, may_die=(2,))
+@on_places
+def test_a_rank_that_is_killed_after_its_factors_came(pool, place):
+    *survivors, _ = run_job(pool, f"{HERE}:killed", 3, place=place, may_die=(2,))
     for message, waited in survivors:
         assert "rank 2" in message
-        assert "the average of gradients in backward #" in message
+        if place == "shm":
+            assert "the average of gradients in backward #" in message
         assert waited < 2.0
+
+
+def test_hosts_with_other_numbers_of_threads_send_gradients_whole(pool):
+    """Their products might have other bits."""
+    for factored, differing, whole in run_job(pool, f"{HERE}:threaded", 2):
+        assert factored != whole
+        assert differing == whole
+
+
+def test_hosts_that_round_products_differently(pool):
+    for alike, different in run_job(pool, f"{HERE}:rounding", 2):
+        assert alike == ""
+        assert different == "the hosts' processors round products differently"
+
+
+@pytest.mark.parametrize("backend", ["hosts aab", "hosts ab"])
+def test_where_nobody_asked_or_hosts_have_several_ranks(pool, backend):
+    """Gradients go between hosts as they are."""
+    world_size = len(backend.split()[1])
+    is_asked = world_size == 3
+    found = run_job(pool, f"{HERE}:unasked", world_size, backend=backend, is_asked=is_asked)
+    for off, num_bytes, why in found:
+        assert off < LIMIT
+        assert num_bytes >= WHOLE
+        assert why == ("there are hosts with several ranks" if is_asked else "")

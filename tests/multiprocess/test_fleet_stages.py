@@ -384,6 +384,23 @@ def test_gradients_of_8_bits(pool, kind):
     assert found[0]["notes"] == ["int8_allreduce"]
 
 
+@pytest.mark.parametrize("order", ["model", "late"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_that_travel_as_factors(pool, kind, order):
+    """Training as in one process, with a fraction of the bytes."""
+    args = {"kind": kind, "width": 512, "lr": 1e-4}
+    switches = {"factored_allreduce": True}
+    found = run_job(
+        pool, f"{HERE}:trained", 2, backend="hosts ab", switches=switches, order=order, **args
+    )
+    assert "factored_allreduce" in found[0]["stages"]
+    check(found, workers.alone(**args), rtol=1e-9)
+    assert found[0]["bytes"]["bucket"] < workers.STEPS * 512 * 512 * 8 / 10
+    # in shared memory they travel so without being asked
+    found = run_job(pool, f"{HERE}:trained", 2, switches=switches, **args)
+    assert found[0]["notes"] == ["factored_allreduce"]
+
+
 def rounded(step, number, grads):
     """The mean of gradients that were rounded on their way, itself rounded on its way back."""
     total = sum(g.astype("float16").astype("float32") for g in grads)

@@ -18,7 +18,8 @@ from argosy.distributed.fleet.planning.strategy_plan import Facts, make_plan
 RANGES = {"int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1), "uint64": (0, 2**64 - 1)}
 SWITCHES = (
     "amp", "recompute", "gradient_merge", "lars", "lamb", "localsgd", "adaptive_localsgd", "dgc",
-    "fp16_allreduce", "int8_allreduce", "powersgd", "diloco", "sharding", "sync_batch_norm", "auto",
+    "fp16_allreduce", "int8_allreduce", "factored_allreduce", "powersgd", "diloco", "sharding",
+    "sync_batch_norm", "auto",
 )  # fmt: skip
 
 
@@ -110,8 +111,8 @@ def test_every_switch_that_is_on_is_in_the_plan_or_said_to_do_nothing(strategy, 
 @given(strategies(), facts)
 def test_stages_come_once_and_always_in_one_order(strategy, facts):
     order = [
-        *("sync_batch_norm", "amp", "recompute", "data_parallel", "fp16_allreduce"),
-        *("int8_allreduce", "dgc", "powersgd"),
+        *("sync_batch_norm", "amp", "recompute", "data_parallel", "factored_allreduce"),
+        *("fp16_allreduce", "int8_allreduce", "dgc", "powersgd"),
         *("gradient_merge", "gradient_scale", "lars", "lamb", "sharding", "localsgd"),
         *("adaptive_localsgd", "diloco"),
     ]

@@ -65,13 +65,12 @@ def job_variables(
 
 
 @contextlib.contextmanager
-def joined_job(
+def placed(
     rank: int, world_size: int, meeting: dict[str, Any], backend: str = "auto"
-) -> Iterator[Any]:
-    """Join the job in this worker and leave it in the end; gives the group of all ranks.
-    ``backend`` may be made-up hosts, one letter per rank: ``hosts aab``.
+) -> Iterator[None]:
+    """The environment of this rank for the block. ``backend`` may be made-up hosts, one letter per
+    rank: ``hosts aab``.
     """
-    import paddle.distributed as dist
     from argosy.runtime.comm import hosts
 
     word, _, letters = backend.partition(" ")
@@ -80,6 +79,19 @@ def joined_job(
             backend, host = "auto", f"host {letters[rank]}"
             stack.enter_context(mock.patch.object(hosts, "host_identity", return_value=host))
         stack.enter_context(environment(job_variables(rank, world_size, meeting, backend)))
+        yield
+
+
+@contextlib.contextmanager
+def joined_job(
+    rank: int, world_size: int, meeting: dict[str, Any], backend: str = "auto"
+) -> Iterator[Any]:
+    """Join the job in this worker, ``placed`` as it is, and leave it in the end; gives the group of
+    all ranks.
+    """
+    import paddle.distributed as dist
+
+    with placed(rank, world_size, meeting, backend):
         try:
             yield dist.init_parallel_env()
         finally:

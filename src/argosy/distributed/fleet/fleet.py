@@ -514,6 +514,9 @@ class Fleet:
             if self._user_defined_strategy.is_strict_auto():
                 rate, speed = measure_link(group)
                 self._link = Link(bytes_per_s=rate, operations_per_s=speed)
+        why_no_factors = ""
+        if group is not None and self._user_defined_strategy.factored_allreduce:
+            why_no_factors = group.run(group.transport.why_no_factors)
         facts = Facts(
             num_workers=self.worker_num(),
             mode=mode,
@@ -523,6 +526,7 @@ class Fleet:
             is_one_host=group is not None and group.transport.kind == "shm",
             link=self._link if is_between_hosts else None,
             gradient_bytes=sum(p.numel() * p.element_size() for p in parameters),
+            why_no_factors=why_no_factors,
         )
         return make_plan(self._user_defined_strategy, facts)
 

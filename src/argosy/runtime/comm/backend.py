@@ -149,9 +149,15 @@ class Backend(abc.ABC):
         """Make a flat tensor that all ranks average in place; all ranks call it alike."""
         return PlainBucket(self, torch.zeros(numel, dtype=dtype))
 
+    def why_no_factors(self) -> str:
+        """Why there are no buckets that take factors, whatever the matrices; empty if there are.
+        The same on every rank; all of them ask.
+        """
+        return f"{self.kind!r} groups have no buckets for them"
+
     def takes_factors(self, shape: tuple[int, int], dtype: torch.dtype) -> bool:
-        """Whether a matrix is better averaged in a bucket of its own, which takes factors; the same
-        on every rank.
+        """Whether a matrix is better averaged in a bucket of its own, which takes factors, if there
+        are such; the same on every rank.
         """
         return False
 

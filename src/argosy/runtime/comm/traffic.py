@@ -121,6 +121,9 @@ class CountingBackend(Backend):
         num_bytes = numel * dtype.itemsize
         return _CountingBucket(self.inner.make_bucket(numel, dtype), self.traffic, num_bytes)
 
+    def why_no_factors(self) -> str:
+        return self.inner.why_no_factors()
+
     def takes_factors(self, shape: tuple[int, int], dtype: torch.dtype) -> bool:
         return self.inner.takes_factors(shape, dtype)
 

@@ -50,6 +50,8 @@ class ReducerOptions:
     find_unused_parameters: bool = False
     # makes buckets that travel in another form (``compression.py``); all ranks have the same
     make_bucket: BucketMaker = plain_bucket
+    # gradients of matrices may travel as two factors between hosts, as they do inside a host
+    factors_between_hosts: bool = False
 
 
 class Reducer(Rounds):
@@ -93,6 +95,7 @@ class Reducer(Rounds):
         self._buckets: list[GradientBucket] = []
         lines = [agreement.describe(n, p) for n, p in zip(names, params, strict=True)]
         group.run(agreement.check_same, lines, group.transport)
+        self._has_factors = self._may_have_factors()
         is_urgent = group.transport.kind == "hierarchical"  # what goes to hosts leaves at once
         for i, param in enumerate(self._params):
             if i in self._is_fresh_by_sparse:
@@ -138,13 +141,20 @@ class Reducer(Rounds):
             self._options.make_bucket, transport, numel, dtype, device, num_flags
         )
 
-    def _matrix_of(self, param: torch.Tensor) -> tuple[int, int] | None:
-        """The shape of ``param`` if its gradient may come as two factors: only as it is, without
-        compression.
+    def _may_have_factors(self) -> bool:
+        """Whether gradients may travel as two factors: only as they are, without compression, and
+        between hosts where that was asked for, since it is no gain on a fast link.
         """
-        if param.ndim != 2 or param.device.type != "cpu":
-            return None
-        if self._options.make_bucket is not plain_bucket:
+        transport, options = self._group.transport, self._options
+        if options.make_bucket is not plain_bucket:
+            return False
+        if transport.kind == "hierarchical" and not options.factors_between_hosts:
+            return False
+        return not self._group.run(transport.why_no_factors)
+
+    def _matrix_of(self, param: torch.Tensor) -> tuple[int, int] | None:
+        """The shape of ``param`` if its gradient may come as two factors."""
+        if not self._has_factors or param.ndim != 2 or param.device.type != "cpu":
             return None
         shape = (param.shape[0], param.shape[1])
         return shape if self._group.transport.takes_factors(shape, param.dtype) else None

@@ -20,12 +20,13 @@ from argosy.distributed.fleet.stages.layer_optimizer import optimizer_kinds
 MOMENTUM, ADAM, SGD = ("Momentum",), ("Adam",), ("SGD",)
 
 
-def plan_of(optimizer=MOMENTUM, workers=2, mode="dygraph", is_one_host=False, **switches):
+def plan_of(optimizer=MOMENTUM, workers=2, mode="dygraph", facts=(), **switches):
+    """``facts`` are further ones, by name."""
     strategy = fleet.DistributedStrategy()
     for name, value in switches.items():
         setattr(strategy, name, value)
-    facts = Facts(num_workers=workers, mode=mode, optimizer=optimizer, is_one_host=is_one_host)
-    return make_plan(strategy, facts)
+    found = Facts(num_workers=workers, mode=mode, optimizer=optimizer, **dict(facts))
+    return make_plan(strategy, found)
 
 
 def names(plan):
@@ -89,7 +90,7 @@ def test_optimizers_that_do_not_fit(switch, optimizer, needs):
     "switch",
     [
         *("localsgd", "adaptive_localsgd", "dgc", "fp16_allreduce", "sharding", "sync_batch_norm"),
-        *("int8_allreduce", "powersgd", "diloco"),
+        *("factored_allreduce", "int8_allreduce", "powersgd", "diloco"),
     ],
 )
 def test_one_worker(switch):
@@ -126,6 +127,11 @@ def test_exclusions(stays, goes):
         ("dgc", "int8_allreduce"),
         ("localsgd", "int8_allreduce"),
         ("int8_allreduce", "fp16_allreduce"),
+        ("int8_allreduce", "factored_allreduce"),
+        ("fp16_allreduce", "factored_allreduce"),
+        ("amp", "factored_allreduce"),
+        ("gradient_merge", "factored_allreduce"),
+        ("localsgd", "factored_allreduce"),
         ("amp", "powersgd"),
         ("powersgd", "sharding"),
         ("powersgd", "gradient_merge"),
@@ -159,10 +165,20 @@ def test_switches_of_our_own_are_for_models():
 
 
 def test_on_one_host_nothing_travels():
-    plan = plan_of(int8_allreduce=True, is_one_host=True)
+    for switch in ("int8_allreduce", "factored_allreduce"):
+        plan = plan_of(facts={"is_one_host": True}, **{switch: True})
+        assert names(plan) == ["data_parallel"]
+        assert reasons(plan)[switch].startswith("all workers are on one host")
+        assert not plan.notes[0].is_refused
+
+
+def test_hosts_that_cannot_exchange_factors():
+    why = {"why_no_factors": "there are hosts with several ranks"}
+    plan = plan_of(factored_allreduce=True, facts=why)
     assert names(plan) == ["data_parallel"]
-    assert reasons(plan)["int8_allreduce"].startswith("all workers are on one host")
-    assert not plan.notes[0].is_refused
+    assert reasons(plan) == {"factored_allreduce": "there are hosts with several ranks"}
+    assert plan.notes[0].is_refused
+    assert names(plan_of(factored_allreduce=True)) == ["data_parallel", "factored_allreduce"]
 
 
 def test_settings_that_leave_nothing_to_do():

@@ -40,7 +40,11 @@ def made(count: int, make: Callable[[int, Any], Any], rendezvous: dict[str, Any]
             return make(host, store)
 
     with ThreadPoolExecutor(count) as threads:
-        return list(threads.map(one, range(count)))
+        futures = [threads.submit(one, host) for host in range(count)]
+    errors = [error for future in futures if (error := future.exception()) is not None]
+    if errors:  # whoever waited for one that failed says least
+        raise BaseExceptionGroup("hosts that did not join", errors)
+    return [future.result() for future in futures]
 
 
 @contextlib.contextmanager

@@ -153,6 +153,14 @@ TABLES: dict[str, tuple[Field, ...]] = {
         ),
         # Paddle has none of these: it reads a file without them
         Field(
+            "factored_allreduce",
+            BOOL,
+            False,
+            "between hosts, send the two factors of which gradients of matrices are products",
+            NUMBERS,
+            is_strict=True,
+        ),
+        Field(
             "int8_allreduce",
             BOOL,
             False,

@@ -10,9 +10,9 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 __all__ = [
-    "AdaptiveLocalSgd", "Amp", "DataParallel", "Dgc", "DiLoCo", "Fp16Allreduce",
-    "GradientMerge", "GradientScale", "Int8Allreduce", "Lamb", "Lars", "LocalSgd", "PowerSgd",
-    "ProgramDataParallel", "Recompute", "Sharding", "Stage", "SyncBatchNorm",
+    "AdaptiveLocalSgd", "Amp", "DataParallel", "Dgc", "DiLoCo", "FactoredAllreduce",
+    "Fp16Allreduce", "GradientMerge", "GradientScale", "Int8Allreduce", "Lamb", "Lars", "LocalSgd",
+    "PowerSgd", "ProgramDataParallel", "Recompute", "Sharding", "Stage", "SyncBatchNorm",
 ]  # fmt: skip
 
 
@@ -88,6 +88,11 @@ class ProgramDataParallel(Stage):
 @dataclass(frozen=True, kw_only=True)
 class Fp16Allreduce(Stage):
     name = "fp16_allreduce"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactoredAllreduce(Stage):
+    name = "factored_allreduce"
 
 
 @dataclass(frozen=True, kw_only=True)

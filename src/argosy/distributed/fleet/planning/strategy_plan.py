@@ -21,6 +21,7 @@ from argosy.distributed.fleet.planning.settings import (
     DataParallel,
     Dgc,
     DiLoCo,
+    FactoredAllreduce,
     Fp16Allreduce,
     GradientMerge,
     GradientScale,
@@ -75,7 +76,9 @@ _META_OPTIMIZERS = {
 }
 
 # of ours alone; they are for models, not for programs
-_OWN = ("int8_allreduce", "powersgd", "diloco")
+_OWN = ("factored_allreduce", "int8_allreduce", "powersgd", "diloco")
+# forms in which hosts send each other the gradients of a step, two of them ours
+_FORMS = ("fp16_allreduce", "int8_allreduce", "factored_allreduce")
 # these average something else than gradients, so the switches about gradients have nothing to do
 _LOCAL = ("localsgd", "adaptive_localsgd", "diloco")
 
@@ -89,7 +92,8 @@ class Facts:
 
     ``optimizer`` has the names of the optimizer's class and of its bases, as Paddle calls them; it
     is empty where there is none yet. ``is_one_host`` is True where all workers are known to share
-    memory; ``link`` is what was measured between hosts for ``auto``.
+    memory; ``link`` is what was measured between hosts for ``auto``; ``why_no_factors`` says why
+    their gradients cannot travel as factors, if they cannot.
     """
 
     num_workers: int = 1
@@ -100,6 +104,7 @@ class Facts:
     is_one_host: bool = False
     link: Link | None = None
     gradient_bytes: int = 0
+    why_no_factors: str = ""
 
     @property
     def optimizer_name(self) -> str:
@@ -269,7 +274,10 @@ def _check_conditions(draft: _Draft) -> None:
             draft.drop(switch, "it is for models; programs exchange gradients as they are")
     if facts.is_one_host:
         reason = "all workers are on one host, where gradients do not travel"
-        draft.drop("int8_allreduce", reason, is_refused=False)
+        for switch in ("int8_allreduce", "factored_allreduce"):
+            draft.drop(switch, reason, is_refused=False)
+    elif facts.why_no_factors:
+        draft.drop("factored_allreduce", facts.why_no_factors)
     if strategy.gradient_merge_configs["k_steps"] < 2:
         draft.drop("gradient_merge", "gradient_merge_configs['k_steps'] is 1", is_refused=False)
     if not strategy.recompute_configs["checkpoints"]:
@@ -286,7 +294,7 @@ def _check_exclusions(draft: _Draft) -> None:
         and "sharding" in draft.on
         and draft.strategy.sharding_configs["stage"] > 1
     ):
-        for switch in ("fp16_allreduce", "int8_allreduce"):
+        for switch in _FORMS:
             draft.drop(
                 switch,
                 "sharding from stage 2 on sends gradients to their owners in a form of its own",
@@ -305,20 +313,23 @@ _EXCLUSIONS = (
     *(
         (local, switch, "ranks have different parameters between averages")
         for local in ("localsgd", "adaptive_localsgd")
-        for switch in ("diloco", "powersgd", "int8_allreduce")
+        for switch in _OWN
     ),
     *(("dgc", switch, "it sends gradients in a form of its own") for switch in _OWN),
     ("amp", "powersgd", "residuals of scaled gradients cannot be kept over steps"),
     *(
         ("diloco", switch, "parameters are averaged instead of gradients")
-        for switch in ("powersgd", "int8_allreduce", "fp16_allreduce")
+        for switch in ("powersgd", *_FORMS)
     ),
     ("diloco", "sharding", "ranks have different parameters between averages"),
-    ("powersgd", "int8_allreduce", "it sends gradients in a form of its own"),
-    ("powersgd", "fp16_allreduce", "it sends gradients in a form of its own"),
+    *(("powersgd", switch, "it sends gradients in a form of its own") for switch in _FORMS),
     ("powersgd", "gradient_merge", "it keeps what it has not sent over steps itself"),
     ("powersgd", "sharding", "each rank needs all gradients it has not sent"),
     ("int8_allreduce", "fp16_allreduce", "gradients have one form on their way"),
+    ("int8_allreduce", "factored_allreduce", "gradients have one form on their way"),
+    ("fp16_allreduce", "factored_allreduce", "gradients have one form on their way"),
+    ("amp", "factored_allreduce", "it casts weights, whose gradients come whole"),
+    ("gradient_merge", "factored_allreduce", "gradients that were added up are no products"),
     ("dgc", "gradient_merge", "it keeps unsent gradients over steps itself"),
     ("dgc", "sharding", "each rank needs all gradients it has not sent"),
     ("localsgd", "adaptive_localsgd", "only one can decide when to average"),
@@ -469,6 +480,7 @@ _STAGES: tuple[Callable[[_Draft], Iterator[Stage]], ...] = (
     _amp,
     _recompute,
     _data_parallel,
+    _plain(FactoredAllreduce),
     _plain(Fp16Allreduce),
     _plain(Int8Allreduce),
     _dgc,

@@ -152,7 +152,7 @@ def _inside(plan: Plan) -> tuple[list[Stage], bool]:
     """What of a plan works inside the model."""
     names = (
         *("sync_batch_norm", "recompute", "amp", "data_parallel", "fp16_allreduce"),
-        "int8_allreduce",
+        *("int8_allreduce", "factored_allreduce"),
     )
     return [stage for stage in plan if stage.name in names], _is_fully_sharded(plan)
 
@@ -170,6 +170,7 @@ def _options(plan: Plan) -> ReducerOptions:
         last_bucket_bytes=int(settings.last_bucket_MB * _MEGABYTE),
         find_unused_parameters=settings.find_unused_parameters,
         make_bucket=_bucket_maker(plan),
+        factors_between_hosts="factored_allreduce" in plan,
     )
 
 

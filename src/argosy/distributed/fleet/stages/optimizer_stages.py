@@ -36,7 +36,10 @@ __all__ = [
     "SummedGradients", "make_stages",
 ]  # fmt: skip
 
-_IN_MODEL = ("data_parallel", "sync_batch_norm", "fp16_allreduce", "int8_allreduce", "recompute")
+_IN_MODEL = (
+    *("data_parallel", "sync_batch_norm", "recompute"),
+    *("fp16_allreduce", "int8_allreduce", "factored_allreduce"),
+)
 
 
 class _KeptStage(OptimizerStage):

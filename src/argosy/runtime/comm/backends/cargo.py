@@ -189,6 +189,14 @@ class Parcel:
         """As ``plain_out``, of what comes from ``host``."""
         return self._plain(leg, self._mine if leg == 0 else self._parts[host])
 
+    def expects(self, leg: int, host: int, num_bytes: int) -> bool:
+        """Whether a message that is not packed may have ``num_bytes``."""
+        return num_bytes == self.incoming(leg, host).nbytes
+
+    def reads(self, leg: int, host: int) -> bool:
+        """Whether what has come from ``host`` is what a host sends: any bytes are numbers."""
+        return True
+
     def unload(self, leg: int) -> None:
         """Add up what came."""
         if leg == 0:

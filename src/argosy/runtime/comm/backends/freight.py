@@ -45,6 +45,7 @@ from argosy.foundation.errors import CollectiveMismatch, CollectiveTimeout, Comm
 from argosy.runtime.comm import fingerprint, forks
 from argosy.runtime.comm.backends import doorway
 from argosy.runtime.comm.backends.cargo import Cargo, Parcel
+from argosy.runtime.comm.backends.factor_cargo import FactorCargo, FactorParcel
 from argosy.runtime.comm.backends.joining import close_all, connect_all
 from argosy.runtime.comm.backends.packing import DEAR, Pace, Packer
 from argosy.runtime.comm.backends.shm.board import LOOK_S, Seat, lonely_seat
@@ -67,14 +68,15 @@ class _Trip:
     has the turn.
     """
 
-    def __init__(self, cargo: Cargo, num_others: int) -> None:
+    def __init__(self, cargo: Cargo | FactorCargo, num_others: int) -> None:
         self.cargo = cargo
         self.round = 0  # the one that is under way or was the last
         self.is_due = False
         self.is_awaited = False  # the last round was not over when the rank came to wait for it
         self.num_open = 0  # parcels that are under way
+        parcels: Sequence[Parcel | FactorParcel] = cargo.parcels
         self.rides = [
-            _Ride(self, number, parcel, num_others) for number, parcel in enumerate(cargo.parcels)
+            _Ride(self, number, parcel, num_others) for number, parcel in enumerate(parcels)
         ]
         self.done = threading.Event()
 
@@ -82,7 +84,9 @@ class _Trip:
 class _Ride:
     """A parcel with what has happened to it in this round."""
 
-    def __init__(self, trip: _Trip, number: int, parcel: Parcel, num_others: int) -> None:
+    def __init__(
+        self, trip: _Trip, number: int, parcel: Parcel | FactorParcel, num_others: int
+    ) -> None:
         self.trip = trip
         self.number = number
         self.parcel = parcel
@@ -192,7 +196,7 @@ class Freight:
     # -- called by the rank
     # ----------------------------------------------------------------------------------------------
 
-    def add(self, cargo: Cargo) -> None:
+    def add(self, cargo: Cargo | FactorCargo) -> None:
         """Take in what comes for ``cargo`` from now on."""
         with self._lock:
             self._trips[cargo.place] = _Trip(cargo, len(self._links))
@@ -248,7 +252,11 @@ class Freight:
             self._is_away = False
             if self._put_off:
                 self._ring()
-        return self._error is None and all(self._trips[place].done.is_set() for place in places)
+        return all(map(self.is_over, places))
+
+    def is_over(self, place: int) -> bool:
+        """Whether the round that was started last is over, and nothing has failed."""
+        return self._error is None and self._trips[place].done.is_set()
 
     def expect(self, places: Sequence[int]) -> None:
         """Say which rounds are about to be waited for. If some are not over, the next ones of all
@@ -436,6 +444,8 @@ class Freight:
         link.ride = None
         ride.came[leg].add(link.host)
         if not link.packed_bytes:
+            if not ride.parcel.reads(leg, link.host):
+                raise self._unreadable(link)
             self._proceed(ride)
             return
         ride.num_put_off[leg] += 1
@@ -491,7 +501,7 @@ class Freight:
             return False
         room = ride.parcel.incoming(leg, link.host)
         # what is packed is shorter
-        if not (0 < size < room.nbytes if is_packed else size == room.nbytes):
+        if not (0 < size < room.nbytes if is_packed else ride.parcel.expects(leg, link.host, size)):
             raise self._unreadable(link)
         link.head.clear()
         link.ride, link.leg, link.packed_bytes = ride, leg, size if is_packed else 0

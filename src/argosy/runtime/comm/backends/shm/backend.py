@@ -36,7 +36,7 @@ from argosy.runtime.comm.backends.shm.board import Board, Seat, board_bytes
 from argosy.runtime.comm.backends.shm.bucket import ShmBucket, bucket_offset, row_bytes
 from argosy.runtime.comm.backends.shm.care import await_keys, poll
 from argosy.runtime.comm.backends.shm.compiled import kernels
-from argosy.runtime.comm.backends.shm.factored import ShmFactoredBucket, factors_bytes, is_gain
+from argosy.runtime.comm.backends.shm.factored import ShmFactoredBucket, factors_bytes
 from argosy.runtime.comm.backends.shm.mail import Letter, Mail
 from argosy.runtime.comm.backends.shm.patience import patience_s
 from argosy.runtime.comm.backends.shm.reduction import HAS_KERNEL, Rows, combine, operation_for
@@ -45,6 +45,7 @@ from argosy.runtime.comm.backends.shm.shared import LEAST_BYTES, SharedTensors
 from argosy.runtime.comm.backends.shm.steps import Steps
 from argosy.runtime.comm.backends.shm.trial import Trial
 from argosy.runtime.comm.bucket import Bucket, FactoredBucket
+from argosy.runtime.comm.factors import is_gain
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -531,8 +532,11 @@ class ShmBackend(Backend):
         segment = self._bucket_segment(numel, dtype)
         return ShmBucket(self, segment, numel, dtype, self._num_buckets - 1)
 
+    def why_no_factors(self) -> str:
+        return "" if self.world_size > 1 else "there is one rank"
+
     def takes_factors(self, shape: tuple[int, int], dtype: torch.dtype) -> bool:
-        return self.world_size > 1 and dtype in HAS_KERNEL and is_gain(shape)
+        return dtype in HAS_KERNEL and is_gain(shape)
 
     def make_factored_bucket(
         self, numel: int, dtype: torch.dtype, shape: tuple[int, int]

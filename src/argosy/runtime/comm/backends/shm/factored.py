@@ -32,12 +32,9 @@ from argosy.runtime.comm.backends.shm.bucket import Owner, ShmBucket, bucket_off
 from argosy.runtime.comm.backends.shm.compiled import kernels
 from argosy.runtime.comm.backends.shm.segment import Segment
 from argosy.runtime.comm.bucket import FactoredBucket
+from argosy.runtime.comm.factors import most_samples
 
-_LEAST_GAIN = 4  # times as many elements in the product as in its factors
 _COUNT_BYTES = 64  # a cache line for each rank
-# A matrix whose factors are a gain only for fewer samples than this is hardly ever offered, and a
-# bucket for each such matrix costs more than one for all: a GPT of width 256 took 2 % longer.
-_LEAST_SAMPLES = 64
 
 
 class ShmFactoredBucket(ShmBucket, FactoredBucket):
@@ -56,7 +53,7 @@ class ShmFactoredBucket(ShmBucket, FactoredBucket):
     ) -> None:
         super().__init__(owner, segment, numel, dtype, number)
         n = owner.world_size
-        self._most = most_samples(*shape)
+        self._most = most_samples(shape)
         self._matrix = self.tensor[: shape[0] * shape[1]].view(shape)
         behind = bucket_offset(n) + n * row_bytes(numel, dtype)
         self._counts = segment.array(behind, (n, _COUNT_BYTES // 8), np.int64)[:, 0]
@@ -166,16 +163,6 @@ class ShmFactoredBucket(ShmBucket, FactoredBucket):
         super().close()
 
 
-def most_samples(height: int, width: int) -> int:
-    """For how many samples of a rank the factors of a matrix are a gain."""
-    return height * width // (_LEAST_GAIN * (height + width))
-
-
-def is_gain(shape: tuple[int, int]) -> bool:
-    """Whether a matrix should have such a bucket."""
-    return most_samples(*shape) >= _LEAST_SAMPLES
-
-
 def factors_bytes(world_size: int, dtype: torch.dtype, shape: tuple[int, int]) -> int:
     """What lies behind the rows of a bucket."""
     return _counts_bytes(world_size) + world_size * _factor_bytes(shape, dtype)
@@ -186,4 +173,4 @@ def _counts_bytes(world_size: int) -> int:
 
 
 def _factor_bytes(shape: tuple[int, int], dtype: torch.dtype) -> int:
-    return row_bytes(most_samples(*shape) * sum(shape), dtype)
+    return row_bytes(most_samples(shape) * sum(shape), dtype)
