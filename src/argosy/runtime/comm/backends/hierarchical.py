@@ -496,6 +496,7 @@ class HierarchicalBackend(Backend):
                 if not bucket.is_settled:
                     self._wait_for(bucket)
                     bucket.settle()
+                    self._freight.expect(bucket.under_way)
         for bucket in buckets:
             self._wait_for(bucket)
             self._local.broadcast(bucket.tensor, 0)
