@@ -20,12 +20,16 @@ import torch.utils.checkpoint
 import paddle
 import paddle.distributed as dist
 from argosy.foundation import gradients
-from argosy.foundation.errors import PeerLost
+from argosy.foundation.errors import CommError, PeerLost
 from argosy.runtime.comm.backends import hierarchical
+from argosy.runtime.comm.backends.freight import Freight
+from argosy.runtime.comm.backends.hierarchical import HierarchicalBackend
+from argosy.runtime.comm.backends.shm.factored import ShmFactoredBucket
 from argosy.runtime.comm.traffic import count_traffic
 from argosy.runtime.parallel.module import DataParallelModule
 from argosy.runtime.parallel.reducer import ReducerOptions
 from paddle import nn
+from paddle.distributed import fleet
 from support.job import joined_job
 
 Meeting = dict[str, Any]
@@ -175,8 +179,8 @@ def hooked(rank: int, world_size: int, meeting: Meeting, *, place: str) -> tuple
 
 
 def accumulated(rank: int, world_size: int, meeting: Meeting, *, place: str) -> list[float]:
-    """How far off gradients are after a backward under no_sync, one more, and one to which nothing
-    was added.
+    """How far off gradients are after a backward under no_sync, one more, one to which nothing was
+    added, and one that is added to it.
     """
     with wrapped(rank, world_size, meeting, place) as (net, model, _):
         x, off = samples(rank, 4), []
@@ -190,6 +194,8 @@ def accumulated(rank: int, world_size: int, meeting: Meeting, *, place: str) -> 
         net.zero_grad()
         (model(x) ** 2).mean().backward()
         off.append(difference(net, wanted))
+        (model(x) ** 2).mean().backward()
+        off.append(difference(net, [2 * mean for mean in wanted]))
         return off
 
 
@@ -260,14 +266,20 @@ def too_late(rank: int, world_size: int, meeting: Meeting, *, place: str) -> lis
         return refused
 
 
-def face(rank: int, world_size: int, meeting: Meeting) -> tuple[float, int]:
-    """The same for a layer of Paddle, and the bytes of its buckets."""
-    with joined_job(rank, world_size, meeting, "shm"):
+def face(
+    rank: int, world_size: int, meeting: Meeting, *, place: str, shape: tuple[int, ...],
+    has_bias: bool,
+) -> tuple[float, int]:  # fmt: skip
+    """How far off the gradient of a layer of Paddle is, and the bytes of its buckets."""
+    with joined_job(rank, world_size, meeting, place):
         traffic = count_traffic(dist.get_group())
         paddle.seed(0)
-        layer = nn.Linear(WIDTH, WIDTH)
-        model = paddle.DataParallel(layer)
-        x = paddle.to_tensor(samples(rank, 8).float().numpy())
+        layer = nn.Linear(WIDTH, WIDTH, bias_attr=None if has_bias else False)
+        strategy = fleet.DistributedStrategy()
+        strategy.factored_allreduce = place != "shm"
+        fleet.init(is_collective=True, strategy=strategy)
+        model = fleet.distributed_model(layer)
+        x = paddle.to_tensor(samples(rank, 8).float().numpy()).reshape([*shape, WIDTH])
         traffic.reset()
         (model(x) ** 2).mean().backward()
         num_bytes = traffic.bytes_by_kind["bucket"]
@@ -279,6 +291,66 @@ def face(rank: int, world_size: int, meeting: Meeting) -> tuple[float, int]:
         dist.all_reduce(mean)
         wanted = mean.numpy() / world_size
         return float(abs(found - wanted).max() / abs(wanted).max()), num_bytes
+
+
+def unlucky(rank: int, world_size: int, meeting: Meeting) -> tuple[list[float], float]:
+    """Rank 1 fails while it adds what the other has brought for the last layer, and goes on: the
+    layer's gradient, and how far off it is.
+    """
+    with wrapped(rank, world_size, meeting, "shm") as (net, model, _):
+        x = samples(rank, 4)
+        wanted = means(net, x)
+        add, failures = ShmFactoredBucket._add, [MemoryError("on purpose")] * rank
+
+        def fail_once(self: ShmFactoredBucket, by: int, count: int, is_first: bool = False) -> None:
+            add(self, by, count, is_first)
+            if failures and not is_first:
+                raise failures.pop()
+
+        with mock.patch.object(ShmFactoredBucket, "_add", fail_once):
+            expected = pytest.raises(MemoryError) if rank else contextlib.nullcontext()
+            with expected:
+                (model(x) ** 2).mean().backward()
+            with warnings.catch_warnings(action="ignore"):  # of parameters without gradients
+                model(x)  # completes the round
+        grad, mean = net.second.weight.grad, wanted[2]
+        return grad.flatten().tolist(), float((grad - mean).abs().max() / mean.abs().max())
+
+
+def in_vain(rank: int, world_size: int, meeting: Meeting) -> int:
+    """How often the whole gradient is among what the rank is about to wait for, where it turns out
+    at the end of a backward that rank 0 has no factors.
+    """
+    with wrapped(rank, world_size, meeting, "hosts") as (_, model, _):
+        expect, expected = Freight.expect, []
+        place = model._reducer._views[2].factors._inner.place  # another one after the first round
+
+        def noted(self: Freight, places: list[int]) -> None:
+            expected.extend(places)
+            expect(self, places)
+
+        with (
+            mock.patch.object(HierarchicalBackend, "is_over", return_value=False),
+            mock.patch.object(Freight, "expect", noted),
+        ):
+            (model(samples(rank, 4 if rank else MOST + 1)) ** 2).mean().backward()
+        return expected.count(place)
+
+
+def giving_up(rank: int, world_size: int, meeting: Meeting) -> str:
+    """What rank 0 gets if rank 1 fails at the end of a backward; what rank 1 gets in the next."""
+    with wrapped(rank, world_size, meeting, "hosts") as (_, model, _):
+        x = samples(rank, 4)
+        with contextlib.ExitStack() as stack:
+            if rank:
+                error = MemoryError("on purpose")
+                failing = mock.patch.object(HierarchicalBackend, "_wait_at", side_effect=error)
+                stack.enter_context(failing)
+                stack.enter_context(pytest.raises(MemoryError))
+                (model(x) ** 2).mean().backward()
+        with pytest.raises(CommError) as caught:
+            (model(x) ** 2).mean().backward()
+        return str(caught.value) if rank else type(caught.value).__name__
 
 
 def killed(rank: int, world_size: int, meeting: Meeting, *, place: str) -> tuple[str, float]:
@@ -316,11 +388,15 @@ def threaded(rank: int, world_size: int, meeting: Meeting) -> list[str]:
 
 
 def rounding(rank: int, world_size: int, meeting: Meeting) -> list[str]:
-    """Why groups of two hosts have no factors: as they are, and if their products were unlike."""
+    """Why groups of two hosts have no factors: as they are, if their products were unlike, and with
+    other numbers of threads.
+    """
     with joined_job(rank, world_size, meeting, "hosts ab"):
         found = [dist.get_group().transport.why_no_factors()]
         with mock.patch.object(hierarchical, "digest_of_products", return_value=rank):
             found.append(dist.new_group([0, 1]).transport.why_no_factors())
+        with mock.patch.object(torch, "get_num_threads", return_value=1 + rank):
+            found.append(dist.get_group().transport.why_no_factors())
         return found
 
 

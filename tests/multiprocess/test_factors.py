@@ -38,11 +38,16 @@ def test_ways_to_use_a_weight(pool, way, world_size, place):
     ],
 )
 def test_any_number_of_samples(pool, place, most, counts):
-    """One that has too many for factors makes all add up whole gradients."""
+    """One that has too many for factors makes all add up whole gradients; those that have some have
+    brought them in vain.
+    """
     found = run_job(pool, f"{HERE}:ways", 3, place=place, counts=counts)
     for count, (off, num_bytes, _) in zip(counts, found, strict=True):
         assert max(off) < LIMIT
-        assert all((size < WHOLE) == (count <= most) for size in num_bytes)
+        factors = 2 * 2 * WIDTH * 8 * count if count <= most else 0
+        whole = 0 if max(counts) <= most else WHOLE
+        # beside both are the gradient of a bias, and flags
+        assert all(0 < size - factors - whole < 2 * WIDTH * 8 for size in num_bytes)
     assert len({digest for _, _, digest in found}) == 1
 
 
@@ -90,10 +95,33 @@ def test_factors_under_way_are_not_replaced(pool, place):
     assert run_job(pool, f"{HERE}:too_late", 2, place=place) == [[True], [True]]
 
 
-def test_layers_of_paddle(pool):
-    for off, num_bytes in run_job(pool, f"{HERE}:face", 2):
+@pytest.mark.parametrize("has_bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("shape", [(8,), (2, 4), (2, 1, 4)], ids=str)
+@pytest.mark.parametrize("place", ["shm", "hosts ab"])
+def test_layers_of_paddle(pool, place, shape, has_bias):
+    for off, num_bytes in run_job(
+        pool, f"{HERE}:face", 2, place=place, shape=shape, has_bias=has_bias
+    ):
         assert off < 1e-5
         assert num_bytes < WIDTH * WIDTH * 4 / 10
+
+
+def test_a_product_that_fails_is_made_in_the_next_forward(pool):
+    (first, off), (second, other_off) = run_job(pool, f"{HERE}:unlucky", 2)
+    assert first == second
+    assert max(off, other_off) < LIMIT
+
+
+def test_a_gradient_that_is_sent_at_the_end_is_known_to_be_waited_for(pool):
+    """So that its next ones are packed where the wire is slow."""
+    assert run_job(pool, f"{HERE}:in_vain", 2) == [1, 1]
+
+
+def test_hosts_one_of_which_gives_up_while_it_finishes(pool):
+    """It has told the others half a round: nobody goes on."""
+    lost, given_up = run_job(pool, f"{HERE}:giving_up", 2)
+    assert lost == "PeerLost"
+    assert "was given up: MemoryError('on purpose')" in given_up
 
 
 @on_places
@@ -114,9 +142,10 @@ def test_hosts_with_other_numbers_of_threads_send_gradients_whole(pool):
 
 
 def test_hosts_that_round_products_differently(pool):
-    for alike, different in run_job(pool, f"{HERE}:rounding", 2):
+    for alike, different, threads in run_job(pool, f"{HERE}:rounding", 2):
         assert alike == ""
         assert different == "the hosts' processors round products differently"
+        assert threads == "the hosts compute with 1 and 2 threads: set OMP_NUM_THREADS alike on all"
 
 
 @pytest.mark.parametrize("backend", ["hosts aab", "hosts ab"])

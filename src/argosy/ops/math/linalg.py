@@ -29,20 +29,19 @@ def _linear_parts(record: Record, x: Any, weight: Any, bias: Any = None) -> Any:
 @op("linear", precision={"linear_v2": Precision.WHITE}, layer="linear", parts=_linear_parts)
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x @ weight + bias`` with weight laid out [in, out]."""
+    has_grad = torch.is_grad_enabled()
+    home = home_of(weight) if has_grad and x.ndim > 1 else None
+    if home is not None and home.is_urgent and x.requires_grad:
+        return weight_first(x, weight, bias, _affine, gradient_of_x, _gradient_of_weight)
+    # its size first: of small programs every call counts
+    is_large = x.ndim == 2 and bias is not None and x.shape[0] * weight.numel() >= _MANY
+    if home is not None or (is_large and has_grad and suits_onednn(x, weight, bias)):
+        return _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+    if is_large and not has_grad:
+        return _affine(x, weight, bias)
     if x.ndim == 2 and bias is not None:
-        # its size first: of small programs every call counts
-        is_large = x.shape[0] * weight.numel() >= _MANY
-        if torch.is_grad_enabled():
-            home = home_of(weight)
-            if home is not None and home.is_urgent and x.requires_grad:
-                return weight_first(x, weight, bias, _affine, gradient_of_x, _gradient_of_weight)
-            if home is not None or (is_large and suits_onednn(x, weight, bias)):
-                return _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
-        elif is_large:
-            return _affine(x, weight, bias)
         return torch.addmm(bias, x, weight)
-    product = torch.matmul(x, weight)
-    return product if bias is None else product + bias
+    return _in_two(x, weight, bias)
 
 
 @op("linear_relu", precision={"linear_v2": Precision.WHITE})
@@ -79,12 +78,12 @@ def suits_onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
 
 
 class _Linear(torch.autograd.Function):
-    """``addmm`` whose weight gradient is written where a reducer wants it, if that place is free,
+    """``linear`` whose weight gradient is written where a reducer wants it, if that place is free,
     one pass over memory less; the other products are made by oneDNN where that is faster.
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
         return _affine(x, weight, bias)
 
@@ -93,14 +92,24 @@ class _Linear(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         grad_x = gradient_of_x(grad, x, weight) if ctx.needs_input_grad[0] else None
         grad_weight = _gradient_of_weight(grad, x, weight) if ctx.needs_input_grad[1] else None
-        return grad_x, grad_weight, grad.sum(0) if ctx.needs_input_grad[2] else None
+        return grad_x, grad_weight, _rows(grad).sum(0) if ctx.needs_input_grad[2] else None
 
 
 def _affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    assert bias is not None
+    if x.ndim != 2 or bias is None:
+        return _in_two(x, weight, bias)
     if private.onednn_linear is not None and suits_onednn(x, weight, bias):
         return private.onednn_linear(x, weight.t(), bias, "none", [], "")
     return torch.addmm(bias, x, weight)
+
+
+def _in_two(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    product = torch.matmul(x, weight)
+    return product if bias is None else product + bias
+
+
+def _rows(tensor: Tensor) -> Tensor:
+    return tensor if tensor.ndim == 2 else tensor.reshape(-1, tensor.shape[-1])
 
 
 def gradient_of_x(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor:
@@ -108,6 +117,7 @@ def gradient_of_x(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor:
     if (
         private.onednn_linear is None
         or torch.is_grad_enabled()
+        or grad.ndim != 2
         or not suits_onednn(grad, weight, None)
     ):
         return grad @ weight.t()
@@ -115,7 +125,7 @@ def gradient_of_x(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor:
 
 
 def _gradient_of_weight(grad: Tensor, x: Tensor, weight: Tensor) -> Tensor | None:
-    return product(weight, x.t(), grad)
+    return product(weight, _rows(x).t(), _rows(grad))
 
 
 bmm = define("bmm", torch.bmm, ("x", "y"))

@@ -153,7 +153,7 @@ class Backend(abc.ABC):
         """Why there are no buckets that take factors, whatever the matrices; empty if there are.
         The same on every rank; all of them ask.
         """
-        return f"{self.kind!r} groups have no buckets for them"
+        return f"groups of kind {self.kind!r} do not exchange factors of gradients"
 
     def takes_factors(self, shape: tuple[int, int], dtype: torch.dtype) -> bool:
         """Whether a matrix is better averaged in a bucket of its own, which takes factors, if there
@@ -167,7 +167,7 @@ class Backend(abc.ABC):
         """As ``make_bucket``, of a tensor that begins with a matrix of ``shape``, for which
         ``takes_factors``.
         """
-        raise InternalError(f"{self.kind!r} groups have no buckets that take factors")
+        raise InternalError(f"groups of kind {self.kind!r} have no buckets that take factors")
 
     def make_coded_bucket(
         self, numel: int, dtype: torch.dtype, codec: Codec, num_exact: int = 0

@@ -82,6 +82,13 @@ class FactoredBucket(Bucket):
     def is_offered(self) -> bool:
         """Whether it has them, and has not published them."""
 
+    @property
+    @abc.abstractmethod
+    def was_multiplied(self) -> bool:
+        """Whether the factors of all ranks were multiplied in the last round, and no gradient was
+        added up.
+        """
+
     @abc.abstractmethod
     def withdraw(self) -> None:
         """Forget them: ``tensor`` holds what is to be published."""

@@ -4,7 +4,7 @@ Counting stands between the group and its backend only while it is wanted: witho
 slower. A collective counts the bytes of the tensors that this rank passes in, once, whatever the
 backend makes of them; a broadcast or reduction to one rank counts on every rank, the lists of
 ``scatter`` and ``all_to_all`` with all their parts. Buckets count when they are published, in the
-dtype in which they travel.
+dtype in which they travel; factors of a gradient too, and the gradient if it was sent after all.
 """
 
 from __future__ import annotations
@@ -162,7 +162,13 @@ class _CountingBucket(Bucket):
         self._inner.finish()
 
     def finish_all(self, buckets: Sequence[Bucket]) -> None:
-        finish_buckets([bucket._inner for bucket in buckets if isinstance(bucket, _CountingBucket)])
+        members = [bucket for bucket in buckets if isinstance(bucket, _CountingBucket)]
+        finish_buckets([bucket._inner for bucket in members])
+        for bucket in members:
+            bucket.count_rest()
+
+    def count_rest(self) -> None:
+        """Count what the round took beside what was published."""
 
     def gathered(self) -> Sequence[torch.Tensor] | None:
         return self._inner.gathered()
@@ -179,26 +185,33 @@ class _CountingFactors(_CountingBucket, FactoredBucket):
 
     def __init__(self, inner: FactoredBucket, traffic: Traffic, num_bytes: int) -> None:
         super().__init__(inner, traffic, num_bytes)
-        self._whole_bytes = num_bytes
+        self._factor_bytes = 0
+        self._rest_bytes = 0  # that the gradient takes if factors were in vain
 
     def offer(self, left: torch.Tensor, right: torch.Tensor) -> bool:
-        is_taken = self._inner.offer(left, right)
-        if is_taken:
-            self._num_bytes = left.nbytes + right.nbytes
-        return is_taken
+        self._factor_bytes = left.nbytes + right.nbytes
+        return self._inner.offer(left, right)
 
     @property
     def is_offered(self) -> bool:
         return self._inner.is_offered
 
+    @property
+    def was_multiplied(self) -> bool:
+        return self._inner.was_multiplied
+
     def withdraw(self) -> None:
-        self._num_bytes = self._whole_bytes
         self._inner.withdraw()
 
     def multiply(self) -> None:
-        self._num_bytes = self._whole_bytes
         self._inner.multiply()
 
     def publish(self) -> None:
-        super().publish()
-        self._num_bytes = self._whole_bytes
+        is_offered = self._inner.is_offered
+        self._traffic.add_bucket(self._factor_bytes if is_offered else self._num_bytes)
+        self._rest_bytes = self._num_bytes if is_offered else 0
+        self._inner.publish()
+
+    def count_rest(self) -> None:
+        if not self._inner.was_multiplied:
+            self._traffic.bytes_by_kind["bucket"] += self._rest_bytes

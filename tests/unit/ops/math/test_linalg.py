@@ -80,3 +80,27 @@ def test_the_positive_part_of_a_linear_map_is_as_apart(is_urgent):
     both = (gradients(function, inputs, grad) for function in (linalg.linear_relu.fn, apart))
     for ours, theirs in zip(*both, strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("is_urgent", [False, True])
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize("rows", [(), (6,), (2, 3), (2, 1, 3), (0, 3)], ids=str)
+def test_the_gradient_of_a_weight_is_written_where_it_is_wanted(rows, has_bias, is_urgent):
+    """Whatever the axes before the last, but for a vector."""
+    (_, weight, bias), _ = inputs_of(6, 4, 3)
+    x, grad = torch.randn(*rows, 4, requires_grad=True), torch.randn(*rows, 3)
+    inputs = [x, weight, *([bias] if has_bias else [])]
+    expected = gradients(lambda x, w, *b: sum(b, x @ w), inputs, grad, create_graph=True)
+    home = GradHome(torch.full((4, 3), 7.0), sink_of(weight), is_urgent)
+    attach(weight, home)
+    home.is_open = True
+    found = linalg.linear.fn(*inputs)
+    assert torch.equal(found, linalg.linear.fn(*(t.detach() for t in inputs)))
+    found.backward(grad)
+    assert (weight.grad.data_ptr() == home.view.data_ptr()) == (len(rows) > 0)
+    for tensor, wanted in zip(inputs, expected, strict=True):
+        torch.testing.assert_close(tensor.grad, wanted.detach())
+    again = gradients(linalg.linear.fn, inputs, grad, create_graph=True)
+    if rows and 0 not in rows:
+        [second], [wanted] = (torch.autograd.grad(of[0].sum(), weight) for of in (again, expected))
+        torch.testing.assert_close(second, wanted)

@@ -5,6 +5,9 @@ one that sends what no host should.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,9 +15,12 @@ import torch
 
 from argosy.foundation.errors import CollectiveMismatch, CommError
 from argosy.runtime.comm.backends.cargo import Cargo
-from argosy.runtime.comm.backends.factor_cargo import FactorCargo
+from argosy.runtime.comm.backends.factor_cargo import FactorCargo, FactorParcel
+from argosy.runtime.comm.backends.hierarchical_bucket import FactoredHierarchicalBucket
+from argosy.runtime.comm.backends.loopback import LoopbackBackend
+from argosy.runtime.comm.bucket import Bucket
 from argosy.runtime.comm.factors import is_gain, most_samples
-from unit.runtime.comm.test_freight import beside_a_stranger, freights
+from support.freights import beside_a_stranger, freights
 
 SHAPE = (192, 320)
 MOST = 30  # samples between two hosts
@@ -70,7 +76,6 @@ def test_a_host_that_is_a_round_ahead_does_not_overwrite_what_is_not_read_yet(re
             if step:
                 # the first host's next factors have come before the second has read the last
                 came = second.parcels[0]._sizes[second.factors._turn]
-                assert ends[1]._links[0].ride is None
                 while 0 not in ends[1]._trips[0].rides[0].came[0]:
                     ends[1]._trips[0].done.wait(0.01)
                 assert came[0] == 16 + 5 * SAMPLE_BYTES
@@ -145,6 +150,102 @@ def test_a_host_that_sends_gradients_whole(rendezvous):
         sock.sendall(struct.pack("<9q", 0, 1, 0, *other.form, 0, 0, 16) + bytes(16))
         with pytest.raises(CollectiveMismatch, match=r"in form 2 .* as they are"):
             freight.wait(0, "the test")
+
+
+class Sent:
+    """What a bucket asks its group for; everything that is sent comes at once."""
+
+    def __init__(self) -> None:
+        self.places: list[int] = []
+
+    def has_host_mean(self, bucket: Bucket) -> bool:
+        return True
+
+    def send_bucket(self, place: int) -> None:
+        self.places.append(place)
+
+    def is_over(self, place: int) -> bool:
+        return place in self.places
+
+    def drop_bucket(self, place: int) -> None:
+        """There is nothing to forget."""
+
+    def finish_buckets(self, buckets: Sequence[Bucket]) -> None:
+        raise AssertionError("nobody waits here")
+
+
+def bucket_and_message(count: int | None) -> tuple[FactoredHierarchicalBucket, Sent, torch.Tensor]:
+    """The bucket of host 0 at places 4 and 5, and its tensor as a matrix; the other host has sent
+    the factors of ``count`` samples, or that it has none.
+    """
+    own, other = (FactorCargo(5, SHAPE, torch.float32, h, 2) for h in range(2))
+    other.factors.withdraw()
+    if count is not None:
+        other.factors.offer(*factors_of(1, 0, count))
+    [message] = other.factors.outgoing(0, 0)
+    assert own.factors.expects(0, 1, len(message))
+    own.factors.incoming(0, 1)[: len(message)] = message
+    own.factors.unload(0)
+    sent = Sent()
+    local = LoopbackBackend().make_bucket(SHAPE[0] * SHAPE[1] + 1, torch.float32)
+    bucket = FactoredHierarchicalBucket(sent, local, 4, own, SHAPE)
+    return bucket, sent, bucket.tensor[:-1].view(SHAPE)
+
+
+def test_a_bucket_whose_product_fails_makes_it_the_next_time(monkeypatch):
+    bucket, sent, matrix = bucket_and_message(3)
+    matrix.fill_(7)
+    assert bucket.offer(*factors_of(0, 0, 2))
+    with monkeypatch.context() as patch:
+        patch.setattr(FactorParcel, "multiply", Mock(side_effect=MemoryError("on purpose")))
+        with pytest.raises(MemoryError):
+            bucket.publish()
+    assert (bucket.is_offered, bucket.heralds) == (True, [5])
+    assert bucket.progress()
+    assert (sent.places, bucket.under_way, bucket.was_multiplied) == ([5], [], True)
+    assert not bucket.is_offered
+    torch.testing.assert_close(matrix.double(), mean_of(0, [2, 3]), rtol=1e-5, atol=1e-5)
+
+
+def test_who_has_no_factors_sends_the_gradient_at_once():
+    bucket, sent, matrix = bucket_and_message(3)
+    matrix.fill_(7)
+    sent.is_over = lambda place: False
+    bucket.publish()
+    assert sent.places == bucket.under_way == [5, 4]
+    bucket.settle()
+    assert (sent.places, bucket.under_way, bucket.was_multiplied) == ([5, 4], [4], False)
+    assert (matrix == 7).all()
+
+
+def test_who_has_factors_in_vain_sends_their_product():
+    bucket, sent, matrix = bucket_and_message(None)
+    left, right = factors_of(0, 0, 2)
+    assert bucket.offer(left, right)
+    bucket.publish()
+    assert (sent.places, bucket.under_way, bucket.was_multiplied) == ([5, 4], [4], False)
+    torch.testing.assert_close(matrix, left.t() @ right)
+
+
+def test_the_announced_number_of_threads_multiplies(monkeypatch):
+    """Whoever calls; torch keeps the number by thread."""
+    bucket, _, _ = bucket_and_message(3)
+    before, used = torch.get_num_threads(), []
+    multiply = torch.mm
+
+    def noted(*args: Any, **kwargs: Any) -> torch.Tensor:
+        used.append(torch.get_num_threads())
+        return multiply(*args, **kwargs)
+
+    monkeypatch.setattr(torch, "mm", noted)
+    try:
+        torch.set_num_threads(1)
+        assert bucket.offer(*factors_of(0, 0, 2))
+        torch.set_num_threads(2)
+        bucket._factors.multiply(torch.empty(SHAPE))
+        assert (used, torch.get_num_threads()) == ([1], 2)
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("hosts", [2, 3, 4, 8])

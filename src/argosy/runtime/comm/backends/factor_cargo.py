@@ -18,8 +18,10 @@ round after that need this host's next ones.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -30,8 +32,9 @@ from argosy.runtime.comm.factors import most_samples
 
 _FORM = 2  # beside those of codecs
 _HEAD_BYTES = 16
-# samples, height and width of the products that are compared
-_SHAPES = ((128, 512, 512), (48, 1024, 384), (300, 640, 1000))
+# Samples, height and width of the products that are compared. Libraries add up the products of many
+# samples in parts: of 384 float32 samples on one machine.
+_SHAPES = ((128, 512, 512), (48, 1024, 384), (300, 640, 1000), (2100, 256, 320))
 
 
 class FactorCargo:
@@ -144,7 +147,9 @@ class FactorParcel:
         return len(heads) == 1 and heads.pop()[0] == 1
 
     def multiply(self, out: torch.Tensor) -> None:
-        """Make ``out`` the mean of the products of all hosts."""
+        """Make ``out`` the mean of the products of all hosts, with as many threads as this one has
+        announced: the number belongs to the thread that asks, which may be another one.
+        """
         last = self._turn ^ 1
         rooms, sizes = self._rooms[last], self._sizes[last]
         factors = [
@@ -152,7 +157,9 @@ class FactorParcel:
             for h in range(len(self._others) + 1)
         ]
         lefts, rights = (torch.cat(part) for part in zip(*factors, strict=True))
-        torch.mm(lefts.mul_(1.0 / len(factors)).t(), rights, out=out)
+        _, num_threads = self._head_of(self._own)
+        with _threads(num_threads):
+            torch.mm(lefts.mul_(1.0 / len(factors)).t(), rights, out=out)
 
     def _head_of(self, room: torch.Tensor) -> tuple[int, int]:
         is_there, num_threads = room[:_HEAD_BYTES].view(torch.int64).tolist()
@@ -171,6 +178,20 @@ class FactorParcel:
         self._rooms = [{}, {}]
 
 
+@contextlib.contextmanager
+def _threads(number: int) -> Iterator[None]:
+    """Let torch compute with so many threads in the block."""
+    before = torch.get_num_threads()
+    if number == before:
+        yield
+        return
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def digest_of_products() -> int:
     """A number that two processors share if their products have the same bits."""
     digest = hashlib.sha256()
@@ -178,8 +199,9 @@ def digest_of_products() -> int:
         _SHAPES, (torch.float32, torch.float64)
     ):
         # no two sums of these are the same in another order
-        numbers = torch.from_numpy(np.random.RandomState(samples).normal(size=samples * 2048))
+        size = samples * (height + width)
+        numbers = torch.from_numpy(np.random.RandomState(samples).normal(size=size))
         left = numbers[: samples * height].view(samples, height).to(dtype)
-        right = numbers[-samples * width :].view(samples, width).to(dtype)
+        right = numbers[samples * height :].view(samples, width).to(dtype)
         digest.update((left.t() @ right).numpy().tobytes())
     return int.from_bytes(digest.digest()[:8], "little", signed=True)

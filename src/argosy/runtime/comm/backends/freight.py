@@ -1,10 +1,10 @@
 """Large exchanges between the first ranks of hosts, made by a thread while the rank computes.
 
 Every two hosts have a connection for it, apart from the one through which they agree (``mesh.py``).
-What is sent belongs to a *cargo* (``cargo.py``), by its place among those of the group. A message
-is one of its parcels and says which, so hosts may send theirs in any order; both directions of all
-connections are used at once. It is encoded when the connection has taken the one before, and added
-up when it has come.
+What is sent belongs to a *cargo* (``cargo.py``, ``factor_cargo.py``), by its place among those of
+the group. A message is one of its parcels and says which, so hosts may send theirs in any order;
+both directions of all connections are used at once. It is encoded when the connection has taken the
+one before, and added up when it has come.
 
 ::
 

@@ -121,7 +121,7 @@ class HierarchicalBackend(Backend):
         self._store = store
         self._number = 0
         self._num_places = 0  # of cargoes
-        self._multiply_alike: bool | None = None  # whether the hosts do, once somebody has asked
+        self._products: int | None = None  # a digest of those of this host, once somebody has asked
         self._activity = ""
         self._told: list[int] = []
         self._unheard: tuple[str, list[int]] | None = None  # what ``_confirm_later`` left
@@ -436,12 +436,16 @@ class HierarchicalBackend(Backend):
     def why_no_factors(self) -> str:
         if self._freight is None or len(self._host_names) < self.world_size:
             return "there are hosts with several ranks"
-        if self._multiply_alike is None:
-            mine = torch.tensor([digest_of_products()])
-            every = [torch.empty_like(mine) for _ in self._hosts]
-            self.all_gather(every, mine)
-            self._multiply_alike = all(torch.equal(mine, one) for one in every)
-        return "" if self._multiply_alike else "the hosts' processors round products differently"
+        if self._products is None:
+            self._products = digest_of_products()
+        mine = torch.tensor([self._products, torch.get_num_threads()])
+        every = [torch.empty_like(mine) for _ in self._hosts]
+        self.all_gather(every, mine)
+        digests, threads = zip(*(one.tolist() for one in every), strict=True)
+        if len(set(threads)) > 1:
+            numbers = " and ".join(map(str, sorted(set(threads))))
+            return f"the hosts compute with {numbers} threads: set OMP_NUM_THREADS alike on all"
+        return "" if len(set(digests)) == 1 else "the hosts' processors round products differently"
 
     def takes_factors(self, shape: tuple[int, int], dtype: torch.dtype) -> bool:
         return dtype in _WIDE and is_gain(shape, len(self._host_names))
@@ -478,6 +482,15 @@ class HierarchicalBackend(Backend):
 
     @_call
     def finish_buckets(self, buckets: Sequence[HierarchicalBucket]) -> None:
+        try:
+            self._finish_buckets(buckets)
+        except CommError:
+            raise
+        except BaseException as error:  # the others have been told half a round
+            self._break(CommError(f"{self._activity} was given up: {error!r}"))
+            raise
+
+    def _finish_buckets(self, buckets: Sequence[HierarchicalBucket]) -> None:
         self._open("average of gradients")
         # of all together: what is in each its message says for itself
         count, first = sum(bucket.tensor.numel() for bucket in buckets), buckets[0]
@@ -493,17 +506,17 @@ class HierarchicalBackend(Backend):
         if self._freight is not None:
             self._freight.expect(places)
             for bucket in buckets:  # all of them first: what they send then is on its way together
-                if not bucket.is_settled:
-                    self._wait_for(bucket)
+                if bucket.heralds:
+                    self._wait_at(bucket.heralds)
                     bucket.settle()
-                    self._freight.expect(bucket.under_way)
+                    self._freight.expect([p for p in bucket.under_way if p not in places])
         for bucket in buckets:
-            self._wait_for(bucket)
+            self._wait_at(bucket.under_way)
             self._local.broadcast(bucket.tensor, 0)
 
-    def _wait_for(self, bucket: HierarchicalBucket) -> None:
+    def _wait_at(self, places: Sequence[int]) -> None:
         if self._freight is not None:
-            for place in bucket.under_way:
+            for place in places:
                 self._freight.wait(place, self._activity)
 
     # -- collectives over all ranks

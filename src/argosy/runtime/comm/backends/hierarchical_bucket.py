@@ -34,10 +34,8 @@ class Owner(Protocol):
 
 class HierarchicalBucket(Bucket):
     """Made by ``HierarchicalBackend.make_bucket``, by all ranks together; its values travel at
-    ``place``. ``is_settled`` says that it is known what travels in this round.
+    ``place``.
     """
-
-    is_settled = True
 
     def __init__(self, owner: Owner, local: Bucket, place: int) -> None:
         self._owner = owner
@@ -69,11 +67,16 @@ class HierarchicalBucket(Bucket):
 
     @property
     def under_way(self) -> list[int]:
-        """The places at which something is on its way in this round, as far as it is settled."""
+        """The places at which something is on its way in this round, as far as that is known."""
         return [self.place]
 
+    @property
+    def heralds(self) -> list[int]:
+        """Those of them that say what else travels; none once it is known."""
+        return []
+
     def settle(self) -> None:
-        """Find out what else travels; what has been under way has come."""
+        """Find out what else travels, from the heralds, which have come."""
 
     def finish(self) -> None:
         self._owner.finish_buckets([self])
@@ -94,7 +97,8 @@ class FactoredHierarchicalBucket(HierarchicalBucket, FactoredBucket):
 
     In a round each host says first, at the place of ``cargo``, what factors it has. If all have
     some, each multiplies them. If one has none, or multiplies with another number of threads, all
-    send their gradients whole, at ``place``: so bits depend on what the hosts brought alone.
+    send their gradients whole, at ``place``: so bits depend on what the hosts brought alone. Who
+    has none knows that at once.
     """
 
     def __init__(
@@ -104,8 +108,8 @@ class FactoredHierarchicalBucket(HierarchicalBucket, FactoredBucket):
         self._cargo, self._factors = cargo, cargo.factors
         self._matrix = self.tensor[: shape[0] * shape[1]].view(shape)
         self._is_offered = False
-        self.is_settled = True  # whether it is known if all hosts have brought factors
-        self._is_whole = False  # gradients are sent in this round
+        self._is_settled = True  # whether it is known if all hosts have brought factors
+        self._is_whole = False  # the gradient is sent in this round
 
     # -- what this rank brings
     # ----------------------------------------------------------------------------------------------
@@ -117,6 +121,10 @@ class FactoredHierarchicalBucket(HierarchicalBucket, FactoredBucket):
     @property
     def is_offered(self) -> bool:
         return self._is_offered
+
+    @property
+    def was_multiplied(self) -> bool:
+        return not self._is_whole
 
     def withdraw(self) -> None:
         self._is_offered = False
@@ -130,32 +138,38 @@ class FactoredHierarchicalBucket(HierarchicalBucket, FactoredBucket):
     # ----------------------------------------------------------------------------------------------
 
     def _send(self) -> None:
+        self._is_settled = self._is_whole = False
         if not self._is_offered:
             self._factors.withdraw()
-        self.is_settled = self._is_whole = False
         self._owner.send_bucket(self._cargo.place)
+        if not self._is_offered:
+            self._send_whole()
         self._is_sent = True
 
     def progress(self) -> bool:
         is_sent = super().progress()
-        if is_sent and not self.is_settled and self._owner.is_over(self._cargo.place):
+        if is_sent and not self._is_settled and self._owner.is_over(self._cargo.place):
             self.settle()
-        return is_sent and self.is_settled
+        return is_sent and self._is_settled
 
     @property
     def under_way(self) -> list[int]:
-        if not self.is_settled:
-            return [self._cargo.place]
-        return [self.place] if self._is_whole else []
+        return [*self.heralds, *([self.place] if self._is_whole else [])]
+
+    @property
+    def heralds(self) -> list[int]:
+        return [] if self._is_settled else [self._cargo.place]
 
     def settle(self) -> None:
-        self.is_settled = True
         if self._factors.can_multiply():
             self._factors.multiply(self._matrix)
             self.withdraw()
-            return
-        if self._is_offered:
+        elif self._is_offered:
             self.multiply()
+            self._send_whole()
+        self._is_settled = True  # last: who fails before can try again
+
+    def _send_whole(self) -> None:
         self._is_whole = True
         self._owner.send_bucket(self.place)
 

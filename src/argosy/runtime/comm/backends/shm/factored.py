@@ -64,7 +64,8 @@ class ShmFactoredBucket(ShmBucket, FactoredBucket):
         self._rights = flat[:, ends[0] : sum(ends)].view(n, self._most, shape[1])
         self._offered: int | None = None  # samples
         self._is_settled = True  # whether it is known if all ranks have brought factors
-        self._is_begun = False
+        self._is_begun = False  # the share holds this rank's part alone
+        self._was_multiplied = False
         self._ends = [shape[0] * r // n for r in (owner.rank, owner.rank + 1)]
         self._share_of_rows = self._matrix[slice(*self._ends)]
 
@@ -84,6 +85,10 @@ class ShmFactoredBucket(ShmBucket, FactoredBucket):
     def is_offered(self) -> bool:
         return self._offered is not None
 
+    @property
+    def was_multiplied(self) -> bool:
+        return self._was_multiplied
+
     def withdraw(self) -> None:
         self._offered = None
 
@@ -100,7 +105,7 @@ class ShmFactoredBucket(ShmBucket, FactoredBucket):
     # ----------------------------------------------------------------------------------------------
 
     def _first_step(self) -> int:
-        self._is_settled = self._is_begun = False
+        self._is_settled = self._is_begun = self._was_multiplied = False
         self._counts[self._owner.rank] = 0 if self._offered is None else self._offered + 1
         return self._READY if self._offered is None else self._HERE
 
@@ -121,22 +126,24 @@ class ShmFactoredBucket(ShmBucket, FactoredBucket):
     def _begin_share(self) -> None:
         """Multiply what this rank has brought itself: for that nobody has to come."""
         if self._offered is not None and not self._is_begun:
-            self._is_begun = True
             self._add(self._owner.rank, self._offered, is_first=True)
+            self._is_begun = True
 
     def _settle(self) -> None:
         """All ranks have come: make the share of the mean if all have brought factors, else the own
-        row.
+        row. Who fails before the end can try again.
         """
-        self._is_settled = True
         if self._counts.all():
             self._end_share()
         elif self._offered is not None:
             self.multiply()
             self._arrive(self._READY)
+        self._is_settled = True
 
     def _end_share(self) -> None:
         began_ns = perf_counter_ns() if trace.recordings else 0
+        self._begin_share()
+        self._is_begun = False
         for rank, count in enumerate(self._counts.tolist()):
             if rank != self._owner.rank:
                 self._add(rank, count - 1)
@@ -145,8 +152,9 @@ class ShmFactoredBucket(ShmBucket, FactoredBucket):
         for other in self._row_by_rank:
             if other is not self.tensor:
                 kernels.stream_copy(other.data_ptr() + offset, share.data_ptr(), share.nbytes)
-        self.withdraw()
+        self._was_multiplied = True
         self._announce_share(began_ns, share)
+        self.withdraw()
 
     def _add(self, rank: int, count: int, is_first: bool = False) -> None:
         """Add the part of ``rank`` to this rank's share of the mean."""
