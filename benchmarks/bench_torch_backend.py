@@ -73,18 +73,23 @@ def alternate(calls: dict[str, Callable[[], Any]], rounds: int, repeats: int) ->
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def step_of(group: Any, communicates: bool = True) -> Callable[[], None]:
+def step_of(group: Any, communicates: bool = True, is_view: bool = False) -> Callable[[], None]:
     """A training step of DDP in ``group``: 7.4 million parameters, 64 samples of a rank, SGD.
-    Without communication DDP still copies gradients into its buckets and back.
+    Without communication DDP still copies gradients into its buckets and, unless they become views
+    of them, back. Without a group there is no DDP.
     """
     torch.manual_seed(0)
     widths = [512, 2048, 2048, 1024, 10]
     layers: list[nn.Module] = []
     for i, (a, b) in enumerate(itertools.pairwise(widths)):
         layers += [nn.Linear(a, b), *([nn.ReLU()] if i < 3 else [])]
-    model = nn.parallel.DistributedDataParallel(nn.Sequential(*layers), process_group=group)
-    if not communicates:
-        model.register_comm_hook(None, keep)
+    model: nn.Module = nn.Sequential(*layers)
+    if group is not None:
+        model = nn.parallel.DistributedDataParallel(
+            model, process_group=group, gradient_as_bucket_view=is_view
+        )
+        if not communicates:
+            model.register_comm_hook(None, keep)
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     x, y = torch.randn(64, 512), torch.randint(10, (64,))
 
@@ -139,15 +144,27 @@ def worker(rank: int, n: int, path: str, rounds: int, sizes: list[int], kinds: s
             what = f"DDP step without `argosy build`, {n} ranks"
             beside = f"{found['not built'] * 1e3:.1f} ms against {theirs:.1f}"
             figures.add(what, found["gloo"] / found["not built"], "times gloo", beside=beside)
-        world = groups["argosy"]
-        free = alternate({str(c): step_of(world, c) for c in (True, False)}, rounds, 3)["False"]
-        if rank == 0:
-            what = f"DDP step that communicates nothing, {n} ranks"
-            beside = f"{free * 1e3:.1f} ms: the limit of the line above"
-            figures.add(what, found["gloo"] / free, "times gloo", beside=beside)
+        limits(figures, groups, rounds)
     if rank == 0:
         Path(f"{path}-missed").write_text(str(figures.missed))
     dist.destroy_process_group()
+
+
+def limits(figures: Figures, groups: dict[str, Any], rounds: int) -> None:
+    """What a step of DDP could be if a backend took no time, and if DDP took none either."""
+    world, n = groups["argosy"], dist.get_world_size()
+    steps = {
+        "gloo": step_of(groups["gloo"]),
+        "DDP step that communicates nothing": step_of(world, False),
+        "the same, gradients being views": step_of(world, False, is_view=True),
+        "step without DDP": step_of(None),
+    }
+    found = alternate(steps, rounds, 3)
+    gloo_s = found.pop("gloo")
+    if dist.get_rank() == 0:
+        for what, seconds in found.items():
+            beside = f"{seconds * 1e3:.1f} ms against {gloo_s * 1e3:.1f}: no backend is faster"
+            figures.add(f"{what}, {n} ranks", gloo_s / seconds, "times gloo", beside=beside)
 
 
 def main() -> int:

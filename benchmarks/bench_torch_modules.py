@@ -4,7 +4,9 @@ DistributedDataParallel and against the module's own step without synchronisatio
     python benchmarks/bench_torch_modules.py [--only gpt lstm] [--rounds 15]
 
 Two processes with one thread each, SGD; the networks are in ``torch_nets.py``. What synchronisation
-costs in processor time, that of all threads, is printed per gigabyte of gradients.
+costs in processor time, that of all threads, is printed per gigabyte of gradients. Beside it stands
+the own step with nothing but a barrier after each: no synchronous training is faster, since ranks
+wait for the slower one, and want memory at the same moments.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from figures import Figures
 from torch_nets import NETS
 
 ALONE, DDP, OURS = "no synchronisation", "torch DDP", "argosy DataParallel"
+IN_STEP = "no synchronisation but a barrier"
 LEAST_GAIN_OVER_DDP = 1.2
 # times the own step without synchronisation, at most
 MOST_OVER_ALONE = {"mlp": 1.08, "dlrm": 1.4}
@@ -75,6 +78,7 @@ def worker(names: list[str], rounds: int) -> dict[str, Any]:
     for name in names:
         made = {label: train_step(name, wrap) for label, wrap in WRAPPERS.items()}
         calls = {label: step for label, (step, _) in made.items()}
+        calls[IN_STEP] = _in_step(train_step(name, WRAPPERS[ALONE])[0])
         repeats = torch.tensor(_repeats(calls[ALONE]))
         torch.distributed.broadcast(repeats, 0)
         cpu: dict[str, list[float]] = {}
@@ -83,6 +87,14 @@ def worker(names: list[str], rounds: int) -> dict[str, Any]:
         del made, calls
     torch.distributed.destroy_process_group()
     return found
+
+
+def _in_step(step: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        step()
+        dist.barrier()
+
+    return both
 
 
 def _repeats(step: Callable[[], None]) -> int:
@@ -112,6 +124,9 @@ def report(
         f"DDP {per_gb[1]:.2f}"
     )
     figures.add(what, over, "of no synchronisation", most=most, beside=beside)
+    in_step = pairing.ratio(seconds[IN_STEP], seconds[ALONE])
+    beside = "a barrier after each step and nothing else: no synchronous step is faster"
+    figures.add(f"the limit of that, {name}", in_step, "of no synchronisation", beside=beside)
 
 
 def main() -> None:

@@ -337,20 +337,27 @@ def in_vain(rank: int, world_size: int, meeting: Meeting) -> int:
         return expected.count(place)
 
 
-def giving_up(rank: int, world_size: int, meeting: Meeting) -> str:
-    """What rank 0 gets if rank 1 fails at the end of a backward; what rank 1 gets in the next."""
+def giving_up(rank: int, world_size: int, meeting: Meeting, *, method: str) -> tuple[str, str]:
+    """What rank 0 gets if ``method`` of rank 1 fails in a backward; what rank 1 gets in the
+    next.
+    """
+
+    def train(model: Any, x: torch.Tensor, num_steps: int) -> None:
+        for _ in range(num_steps):
+            (model(x) ** 2).mean().backward()
+
     with wrapped(rank, world_size, meeting, "hosts") as (_, model, _):
         x = samples(rank, 4)
         with contextlib.ExitStack() as stack:
             if rank:
                 error = MemoryError("on purpose")
-                failing = mock.patch.object(HierarchicalBackend, "_wait_at", side_effect=error)
-                stack.enter_context(failing)
+                owner = HierarchicalBackend if method == "_wait_at" else Freight
+                stack.enter_context(mock.patch.object(owner, method, side_effect=error))
                 stack.enter_context(pytest.raises(MemoryError))
-                (model(x) ** 2).mean().backward()
+                train(model, x, 1)
         with pytest.raises(CommError) as caught:
-            (model(x) ** 2).mean().backward()
-        return str(caught.value) if rank else type(caught.value).__name__
+            train(model, x, 2)
+        return type(caught.value).__name__, str(caught.value)
 
 
 def killed(rank: int, world_size: int, meeting: Meeting, *, place: str) -> tuple[str, float]:

@@ -117,11 +117,14 @@ def test_a_gradient_that_is_sent_at_the_end_is_known_to_be_waited_for(pool):
     assert run_job(pool, f"{HERE}:in_vain", 2) == [1, 1]
 
 
-def test_hosts_one_of_which_gives_up_while_it_finishes(pool):
-    """It has told the others half a round: nobody goes on."""
-    lost, given_up = run_job(pool, f"{HERE}:giving_up", 2)
+@pytest.mark.parametrize("method", ["_wait_at", "start"])
+def test_hosts_one_of_which_gives_up_in_a_round(pool, method):
+    """It has told the others half of it: nobody goes on."""
+    (lost, why), (_, given_up) = run_job(pool, f"{HERE}:giving_up", 2, method=method)
     assert lost == "PeerLost"
-    assert "was given up: MemoryError('on purpose')" in given_up
+    assert "rank 1 gave up: " in why
+    for text in (why, given_up):
+        assert "was given up: MemoryError('on purpose')" in text
 
 
 @on_places

@@ -93,12 +93,18 @@ def is_transformed() -> bool:
     compiled, or with forward-mode derivatives. There a function written in Python may fail.
     """
     return (
-        _has_transforms()
+        has_other_derivatives()
         or top_saved_tensors_hooks(True) is not None
         or _tracing_state() is not None
-        or forward_ad._current_level >= 0
         or torch.compiler.is_compiling()
     )
+
+
+def has_other_derivatives() -> bool:
+    """Whether ops run under torch.func or with forward-mode derivatives: there a function of ours
+    fails that has a backward alone.
+    """
+    return _has_transforms() or forward_ad._current_level >= 0
 
 
 # what a sparse tensor stores, as it is: documented ones sum rows that repeat, or refuse them

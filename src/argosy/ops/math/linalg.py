@@ -29,19 +29,37 @@ def _linear_parts(record: Record, x: Any, weight: Any, bias: Any = None) -> Any:
 @op("linear", precision={"linear_v2": Precision.WHITE}, layer="linear", parts=_linear_parts)
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x @ weight + bias`` with weight laid out [in, out]."""
-    has_grad = torch.is_grad_enabled()
-    home = home_of(weight) if has_grad and x.ndim > 1 else None
-    if home is not None and home.is_urgent and x.requires_grad:
-        return weight_first(x, weight, bias, _affine, gradient_of_x, _gradient_of_weight)
+    has_grad, ndim = torch.is_grad_enabled(), x.ndim
+    if has_grad and ndim > 1:
+        home = home_of(weight)
+        if home is not None and _is_at_home(x, weight, bias):
+            if home.is_urgent and x.requires_grad:
+                return weight_first(x, weight, bias, _affine, gradient_of_x, _gradient_of_weight)
+            return _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+    if ndim != 2 or bias is None:
+        product = torch.matmul(x, weight)
+        return product if bias is None else product + bias
     # its size first: of small programs every call counts
-    is_large = x.ndim == 2 and bias is not None and x.shape[0] * weight.numel() >= _MANY
-    if home is not None or (is_large and has_grad and suits_onednn(x, weight, bias)):
-        return _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
-    if is_large and not has_grad:
-        return _affine(x, weight, bias)
-    if x.ndim == 2 and bias is not None:
-        return torch.addmm(bias, x, weight)
-    return _in_two(x, weight, bias)
+    if x.shape[0] * weight.numel() >= _MANY:
+        if not has_grad:
+            return _affine(x, weight, bias)
+        if suits_onednn(x, weight, bias):
+            return _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+    return torch.addmm(bias, x, weight)
+
+
+def _is_at_home(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    """Whether the gradient of ``weight`` is the product that a home takes, and ``_Linear`` can make
+    it.
+    """
+    return (
+        weight.ndim == 2
+        and (bias is None or bias.shape == weight.shape[1:])
+        and x.dtype is weight.dtype
+        and x.layout is torch.strided
+        and not torch.is_autocast_enabled(x.device.type)
+        and not private.has_other_derivatives()
+    )
 
 
 @op("linear_relu", precision={"linear_v2": Precision.WHITE})
@@ -90,22 +108,20 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
+        if grad.ndim != 2:
+            grad = grad.contiguous()  # once for all three
         grad_x = gradient_of_x(grad, x, weight) if ctx.needs_input_grad[0] else None
         grad_weight = _gradient_of_weight(grad, x, weight) if ctx.needs_input_grad[1] else None
         return grad_x, grad_weight, _rows(grad).sum(0) if ctx.needs_input_grad[2] else None
 
 
 def _affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """``linear`` where gradients are off."""
     if x.ndim != 2 or bias is None:
-        return _in_two(x, weight, bias)
+        return linear.fn(x, weight, bias)
     if private.onednn_linear is not None and suits_onednn(x, weight, bias):
         return private.onednn_linear(x, weight.t(), bias, "none", [], "")
     return torch.addmm(bias, x, weight)
-
-
-def _in_two(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    product = torch.matmul(x, weight)
-    return product if bias is None else product + bias
 
 
 def _rows(tensor: Tensor) -> Tensor:

@@ -160,6 +160,7 @@ class _CountingBucket(Bucket):
 
     def finish(self) -> None:
         self._inner.finish()
+        self.count_rest()
 
     def finish_all(self, buckets: Sequence[Bucket]) -> None:
         members = [bucket for bucket in buckets if isinstance(bucket, _CountingBucket)]

@@ -104,3 +104,43 @@ def test_the_gradient_of_a_weight_is_written_where_it_is_wanted(rows, has_bias, 
     if rows and 0 not in rows:
         [second], [wanted] = (torch.autograd.grad(of[0].sum(), weight) for of in (again, expected))
         torch.testing.assert_close(second, wanted)
+
+
+def at_home(weight):
+    home = GradHome(torch.empty(weight.shape), sink_of(weight))
+    attach(weight, home)
+    home.is_open = True
+    return home
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")  # of forward_ad
+@pytest.mark.parametrize("is_urgent", [False, True])
+@pytest.mark.parametrize("kind", ["autocast", "vmap", "forward", "wide bias", "narrow bias", "3-D"])
+def test_calls_whose_weight_gradient_is_no_such_product(kind, is_urgent):
+    """They are as without a home, which stays free."""
+    torch.manual_seed(0)
+    x, weight = torch.randn(2, 3, 4), torch.randn(4, 5, requires_grad=True)
+    bias = torch.randn({"wide bias": (3, 5), "narrow bias": (1, 5)}.get(kind, (5,)))
+    if kind == "3-D":
+        weight = torch.randn(2, 4, 5, requires_grad=True)
+    x.requires_grad_()
+    bias.requires_grad_()
+
+    def run():
+        linear = linalg.linear.fn
+        if kind == "vmap":
+            return torch.vmap(linear, (0, None, None))(x, weight, bias)
+        if kind == "forward":
+            with torch.autograd.forward_ad.dual_level():
+                dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))
+                out = linear(dual, weight, bias)
+                return torch.autograd.forward_ad.unpack_dual(out).tangent
+        with torch.autocast("cpu", torch.bfloat16, enabled=kind == "autocast"):
+            return linear(x, weight, bias)
+
+    wanted = torch.autograd.grad(run().float().sum(), weight)
+    home = at_home(weight)
+    home.is_urgent = is_urgent
+    found = torch.autograd.grad(run().float().sum(), weight)
+    assert torch.equal(*found, *wanted)
+    assert home.is_open

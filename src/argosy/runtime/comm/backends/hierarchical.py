@@ -121,7 +121,8 @@ class HierarchicalBackend(Backend):
         self._store = store
         self._number = 0
         self._num_places = 0  # of cargoes
-        self._products: int | None = None  # a digest of those of this host, once somebody has asked
+        # digests of the products of this host, once somebody has asked
+        self._products_by_threads: dict[int, int] = {}
         self._activity = ""
         self._told: list[int] = []
         self._unheard: tuple[str, list[int]] | None = None  # what ``_confirm_later`` left
@@ -436,9 +437,10 @@ class HierarchicalBackend(Backend):
     def why_no_factors(self) -> str:
         if self._freight is None or len(self._host_names) < self.world_size:
             return "there are hosts with several ranks"
-        if self._products is None:
-            self._products = digest_of_products()
-        mine = torch.tensor([self._products, torch.get_num_threads()])
+        num_threads = torch.get_num_threads()
+        if num_threads not in self._products_by_threads:
+            self._products_by_threads[num_threads] = digest_of_products()
+        mine = torch.tensor([self._products_by_threads[num_threads], num_threads])
         every = [torch.empty_like(mine) for _ in self._hosts]
         self.all_gather(every, mine)
         digests, threads = zip(*(one.tolist() for one in every), strict=True)
@@ -471,7 +473,11 @@ class HierarchicalBackend(Backend):
 
     def send_bucket(self, place: int) -> None:
         if self._freight is not None and self._error is None:
-            self._freight.start(place)
+            try:
+                self._freight.start(place)
+            except BaseException as error:
+                self._give_up(error)
+                raise
 
     def is_over(self, place: int) -> bool:
         return self._freight is not None and self._freight.is_over(place)
@@ -487,8 +493,16 @@ class HierarchicalBackend(Backend):
         except CommError:
             raise
         except BaseException as error:  # the others have been told half a round
-            self._break(CommError(f"{self._activity} was given up: {error!r}"))
+            self._give_up(error)
             raise
+
+    def _give_up(self, error: BaseException) -> None:
+        """Break the group in the middle of an exchange that is not complete and cannot be taken up
+        again, since ``error`` has stopped it.
+        """
+        cause = CommError(f"{self._activity} was given up: {error!r}")
+        self._cause_of(cause)  # the others can say it
+        self._break(cause)
 
     def _finish_buckets(self, buckets: Sequence[HierarchicalBucket]) -> None:
         self._open("average of gradients")

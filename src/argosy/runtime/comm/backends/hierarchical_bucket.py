@@ -141,10 +141,10 @@ class FactoredHierarchicalBucket(HierarchicalBucket, FactoredBucket):
         self._is_settled = self._is_whole = False
         if not self._is_offered:
             self._factors.withdraw()
+        self._is_sent = True
         self._owner.send_bucket(self._cargo.place)
         if not self._is_offered:
             self._send_whole()
-        self._is_sent = True
 
     def progress(self) -> bool:
         is_sent = super().progress()
@@ -164,8 +164,9 @@ class FactoredHierarchicalBucket(HierarchicalBucket, FactoredBucket):
         if self._factors.can_multiply():
             self._factors.multiply(self._matrix)
             self.withdraw()
-        elif self._is_offered:
-            self.multiply()
+        elif not self._is_whole:
+            if self._is_offered:
+                self.multiply()
             self._send_whole()
         self._is_settled = True  # last: who fails before can try again
 

@@ -135,8 +135,9 @@ class ShmFactoredBucket(ShmBucket, FactoredBucket):
         """
         if self._counts.all():
             self._end_share()
-        elif self._offered is not None:
-            self.multiply()
+        elif self._counts[self._owner.rank]:
+            if self._offered is not None:
+                self.multiply()
             self._arrive(self._READY)
         self._is_settled = True
 
@@ -152,9 +153,10 @@ class ShmFactoredBucket(ShmBucket, FactoredBucket):
         for other in self._row_by_rank:
             if other is not self.tensor:
                 kernels.stream_copy(other.data_ptr() + offset, share.data_ptr(), share.nbytes)
-        self._was_multiplied = True
-        self._announce_share(began_ns, share)
+        # before it is announced: from then on nobody may write it again
+        self._was_multiplied = self._is_settled = True
         self.withdraw()
+        self._announce_share(began_ns, share)
 
     def _add(self, rank: int, count: int, is_first: bool = False) -> None:
         """Add the part of ``rank`` to this rank's share of the mean."""
