@@ -78,13 +78,14 @@ def worker(names: list[str], rounds: int) -> dict[str, Any]:
     for name in names:
         made = {label: train_step(name, wrap) for label, wrap in WRAPPERS.items()}
         calls = {label: step for label, (step, _) in made.items()}
-        calls[IN_STEP] = _in_step(train_step(name, WRAPPERS[ALONE])[0])
         repeats = torch.tensor(_repeats(calls[ALONE]))
         torch.distributed.broadcast(repeats, 0)
         cpu: dict[str, list[float]] = {}
         seconds = pairing.alternate(calls, rounds, int(repeats), cpu)
-        found[name] = seconds, cpu, made[ALONE][1]
-        del made, calls
+        alone = calls[ALONE]
+        limit = pairing.alternate({ALONE: alone, IN_STEP: _in_step(alone)}, rounds, int(repeats))
+        found[name] = seconds, cpu, made[ALONE][1], limit
+        del made, calls, alone
     torch.distributed.destroy_process_group()
     return found
 
@@ -107,7 +108,12 @@ def _repeats(step: Callable[[], None]) -> int:
 
 
 def report(
-    figures: Figures, name: str, seconds: dict[str, list[float]], cpu: Any, num_bytes: int
+    figures: Figures,
+    name: str,
+    seconds: dict[str, list[float]],
+    cpu: Any,
+    num_bytes: int,
+    limit: dict[str, list[float]],
 ) -> None:
     """Add the figures of one network."""
     gain = pairing.ratio(seconds[DDP], seconds[OURS])
@@ -124,7 +130,7 @@ def report(
         f"DDP {per_gb[1]:.2f}"
     )
     figures.add(what, over, "of no synchronisation", most=most, beside=beside)
-    in_step = pairing.ratio(seconds[IN_STEP], seconds[ALONE])
+    in_step = pairing.ratio(limit[IN_STEP], limit[ALONE])
     beside = "a barrier after each step and nothing else: no synchronous step is faster"
     figures.add(f"the limit of that, {name}", in_step, "of no synchronisation", beside=beside)
 
